@@ -1,0 +1,49 @@
+"""freeattn: limiting spectral laws of attention layers.
+
+Names load when first used (PEP 562), so that `import freeattn` imports neither numpy, scipy, sympy nor matplotlib.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Attention": "freeattn.model.attention",
+    "Ratios": "freeattn.model.attention",
+    "Ties": "freeattn.model.ties",
+    "OrthogonalInput": "freeattn.model.inputs",
+    "Softmax": "freeattn.model.scores",
+    "Linear": "freeattn.model.scores",
+    "ReLU": "freeattn.model.scores",
+    "Sigmoid": "freeattn.model.scores",
+    "Entrywise": "freeattn.model.scores",
+    "architecture": "freeattn.model.architectures",
+    "architectures": "freeattn.model.architectures",
+    "derive": "freeattn.theory.derive",
+    "Derivation": "freeattn.theory.derive",
+    "law": "freeattn.numerics.law",
+    "SpectralLaw": "freeattn.numerics.law",
+    "sample": "freeattn.evidence.sampling",
+    "verify": "freeattn.evidence.verify",
+    "FreeattnError": "freeattn.errors",
+    "InputError": "freeattn.errors",
+    "NotCoveredError": "freeattn.errors",
+    "ConvergenceError": "freeattn.errors",
+    "BranchError": "freeattn.errors",
+    "MissingExtraError": "freeattn.errors",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'freeattn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

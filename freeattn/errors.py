@@ -1,0 +1,71 @@
+"""Errors of freeattn: each says what was asked, what was found and what to do.
+
+Every error that the package raises on purpose derives from `FreeattnError`; messages are one line.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BranchError",
+    "ConvergenceError",
+    "FreeattnError",
+    "InputError",
+    "MissingExtraError",
+    "NotCoveredError",
+]
+
+
+class FreeattnError(Exception):
+    """Base of all errors raised on purpose by freeattn."""
+
+
+class InputError(FreeattnError, ValueError):
+    """A field has a value that is not allowed.
+
+    Attributes: `field` (name of the argument), `value` (what was given), `allowed` (what would be accepted).
+    """
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+        super().__init__(f"{field} = {value!r} is not allowed; expected {allowed}")
+
+    def __reduce__(self) -> tuple[type, tuple[str, object, str]]:
+        return type(self), (self.field, self.value, self.allowed)
+
+
+class NotCoveredError(FreeattnError):
+    """The request is well formed, but no limiting law is known or implemented for it."""
+
+
+class ConvergenceError(FreeattnError):
+    """A solver did not reach its tolerance; `residual` and `tolerance` are relative, `advice` says what to try."""
+
+    def __init__(self, what: str, residual: float, tolerance: float, advice: str) -> None:
+        self.what = what
+        self.residual = residual
+        self.tolerance = tolerance
+        self.advice = advice
+        super().__init__(
+            f"{what} did not converge: relative residual {residual:.3g}, tolerance {tolerance:.3g}; {advice}"
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[str, float, float, str]]:
+        return type(self), (self.what, self.residual, self.tolerance, self.advice)
+
+
+class BranchError(FreeattnError):
+    """A root was found that is not the value of the physical branch; it is never returned as a number."""
+
+
+class MissingExtraError(FreeattnError, ImportError):
+    """An optional dependency is needed; the message names the extra to install."""
+
+    def __init__(self, purpose: str, extra: str) -> None:
+        self.purpose = purpose
+        self.extra = extra
+        super().__init__(f'{purpose} needs the extra "{extra}": pip install "freeattn[{extra}]"')
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        return type(self), (self.purpose, self.extra)

@@ -1,0 +1,1 @@
+"""What the matrix is: the specification of an attention layer and the values it is made of."""

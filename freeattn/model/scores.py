@@ -1,0 +1,170 @@
+"""Score functions: how scores become attention weights.
+
+A score function f acts entrywise on β·S, S the n × n matrix of scores with iid-like N(0, 1) entries. Two kinds:
+
+- row-normalized, A_ij = f(βS_ij) / Σ_k f(βS_ik) with f > 0 (softmax is f = exp); the rows of A sum to one;
+- plain, A_ij = f(βS_ij) / n; A is centered by the mean of its entries.
+
+With χ ~ N(0, 1) and g = f(βχ)/E f(βχ) (row-normalized) or g = f(βχ) (plain), an entrywise function enters every law
+through two numbers only (arXiv 2610.10033, sections 2-3; the second by Stein's identity E g' = E χg):
+
+    θ₁ = Var g,    θ₂ = (E χ g)².
+
+This module imports neither numpy nor sympy: arrays bring their own functions (the array API's `__array_namespace__`)
+and exact θ's are written for any namespace that has `exp`, `pi` and `sqrt`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from freeattn.errors import InputError
+
+__all__ = ["Entrywise", "Linear", "ReLU", "ScoreFunction", "Sigmoid", "Softmax", "as_scores"]
+
+
+class ScoreFunction(ABC):
+    """An entrywise function of the scores, as a value.
+
+    Attributes:
+        name: identifier, used in specifications written to files.
+        normalized: True when rows are divided by their sum, False for f(βS)/n.
+        kinks: points where f is not smooth; quadrature splits there.
+        max_beta: largest inverse temperature at which θ₁ is a finite double.
+    """
+
+    name: str
+    normalized: bool
+    kinks: tuple[float, ...] = ()
+    max_beta: float = math.inf
+
+    @abstractmethod
+    def value(self, x: Any, functions: Any) -> Any:
+        """f(x), where `functions` is the namespace (numpy, mpmath, …) that x belongs to."""
+
+    def exact_thetas(self, beta: Any, functions: Any) -> tuple[Any, Any] | None:
+        """(θ₁, θ₂) in closed form in the given namespace, or None when only quadrature gives them."""
+        del beta, functions
+        return None
+
+    def apply(self, scores: Any, beta: float) -> Any:
+        """Attention weights A (n × n) for an n × n array of scores S; see the module for the two kinds."""
+        functions = scores.__array_namespace__()
+        weights = self.value(beta * scores, functions)
+        if self.normalized:
+            return weights / functions.sum(weights, axis=-1, keepdims=True)
+        return weights / scores.shape[-1]
+
+
+@dataclass(frozen=True)
+class Softmax(ScoreFunction):
+    """Softmax by rows: f = exp, θ₁ = e^{β²} − 1, θ₂ = β² (arXiv 2610.10033, section 2)."""
+
+    name: str = field(default="softmax", init=False)
+    normalized: bool = field(default=True, init=False)
+    max_beta: float = field(default=26.0, init=False)  # e^{26²} is the last integer power below the largest double
+
+    def value(self, x: Any, functions: Any) -> Any:
+        return functions.exp(x)
+
+    def exact_thetas(self, beta: Any, functions: Any) -> tuple[Any, Any]:
+        return functions.exp(beta**2) - 1, beta**2
+
+    def apply(self, scores: Any, beta: float) -> Any:
+        functions = scores.__array_namespace__()
+        shifted = beta * scores
+        shifted -= functions.max(shifted, axis=-1, keepdims=True)  # same quotient, no overflow
+        weights = functions.exp(shifted)
+        weights /= functions.sum(weights, axis=-1, keepdims=True)
+        return weights
+
+
+@dataclass(frozen=True)
+class Linear(ScoreFunction):
+    """Linear attention A = βS/n: θ₁ = θ₂ = β²."""
+
+    name: str = field(default="linear", init=False)
+    normalized: bool = field(default=False, init=False)
+
+    def value(self, x: Any, functions: Any) -> Any:
+        del functions
+        return x
+
+    def exact_thetas(self, beta: Any, functions: Any) -> tuple[Any, Any]:
+        del functions
+        return beta**2, beta**2
+
+
+@dataclass(frozen=True)
+class ReLU(ScoreFunction):
+    """A = max(βS, 0)/n: θ₁ = β²(1/2 − 1/(2π)), θ₂ = β²/4 (half-normal moments)."""
+
+    name: str = field(default="relu", init=False)
+    normalized: bool = field(default=False, init=False)
+    kinks: tuple[float, ...] = field(default=(0.0,), init=False)
+
+    def value(self, x: Any, functions: Any) -> Any:
+        del functions
+        return (x + abs(x)) / 2
+
+    def exact_thetas(self, beta: Any, functions: Any) -> tuple[Any, Any]:
+        return beta**2 * (1 - 1 / functions.pi) / 2, beta**2 / 4
+
+
+@dataclass(frozen=True)
+class Sigmoid(ScoreFunction):
+    """A = 1/(1 + e^{−βS})/n; its θ's come from quadrature."""
+
+    name: str = field(default="sigmoid", init=False)
+    normalized: bool = field(default=False, init=False)
+
+    def value(self, x: Any, functions: Any) -> Any:
+        return (1 + functions.tanh(x / 2)) / 2
+
+
+@dataclass(frozen=True)
+class Entrywise(ScoreFunction):
+    """Any entrywise score function.
+
+    Args:
+        function: called as function(x, functions) with the namespace of x (numpy or an mpmath context), for example
+            `lambda x, m: m.exp(-x**2)`; it must accept arrays and single numbers.
+        name: identifier used in reports.
+        normalized: divide each row by its sum (then f must be positive), or f(βS)/n.
+        kinks: points where f is not smooth.
+    """
+
+    function: Callable[[Any, Any], Any]
+    name: str = "entrywise"
+    normalized: bool = False
+    kinks: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InputError("function", self.function, "a callable of (x, functions)")
+        object.__setattr__(self, "kinks", tuple(sorted(float(kink) for kink in self.kinks)))
+
+    def value(self, x: Any, functions: Any) -> Any:
+        return self.function(x, functions)
+
+
+_BY_NAME: dict[str, Callable[[], ScoreFunction]] = {
+    "softmax": Softmax,
+    "linear": Linear,
+    "relu": ReLU,
+    "sigmoid": Sigmoid,
+}
+
+
+def as_scores(value: object) -> ScoreFunction:
+    """Resolve "softmax", "linear", "relu" and "sigmoid"; a score function passes through."""
+    if isinstance(value, ScoreFunction):
+        return value
+    if isinstance(value, str) and value in _BY_NAME:
+        return _BY_NAME[value]()
+    names = ", ".join(f'"{name}"' for name in _BY_NAME)
+    raise InputError("scores", value, f"{names}, or a ScoreFunction such as fa.Entrywise(…)")
