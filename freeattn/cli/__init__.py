@@ -1,0 +1,54 @@
+"""The command line: parses, calls, prints. `main` is the entry point of the `freeattn` script."""
+
+from __future__ import annotations
+
+import click
+
+import freeattn
+from freeattn.cli.architectures import architectures_command
+from freeattn.cli.derive import derive_command
+from freeattn.cli.group import CommandGroup
+from freeattn.cli.law import law_command
+from freeattn.cli.verify import verify_command
+
+__all__ = ["commands", "main"]
+
+_EPILOG = """\b
+Examples:
+  freeattn law bert-base --n-tokens 512
+  freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64 --json
+  freeattn derive --symbolic --format latex --standalone -o law.tex
+  freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
+  freeattn architectures llama
+
+\b
+Exit codes: 0 done, 1 a check failed or a solver did not converge, 2 bad input.
+Data goes to stdout, messages to stderr.
+
+\b
+Completion of commands, options and preset names; put the line for your shell into its start file:
+  bash  eval "$(_FREEATTN_COMPLETE=bash_source freeattn)"
+  zsh   eval "$(_FREEATTN_COMPLETE=zsh_source freeattn)"
+  fish  _FREEATTN_COMPLETE=fish_source freeattn | source
+"""
+
+
+@click.group(
+    name="freeattn", cls=CommandGroup, invoke_without_command=True, epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(freeattn.__version__, message="freeattn %(version)s")
+@click.pass_context
+def commands(context: click.Context) -> None:
+    """Limiting spectral laws of attention layers: the numbers, the equations and the evidence."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for _command in (law_command, derive_command, verify_command, architectures_command):
+    commands.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line on `sys.argv`; exits with 0, 1 (a check failed) or 2 (bad input)."""
+    commands.main(prog_name="freeattn")

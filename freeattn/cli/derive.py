@@ -1,0 +1,89 @@
+"""`freeattn derive`: the equations of a law, from the architecture to the polynomial."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+import freeattn
+from freeattn.cli.files import OutputFile, output_files
+from freeattn.cli.options import json_option, name_option, preset_argument, spec_options
+from freeattn.cli.records import dump_json
+from freeattn.cli.spec import build_spec
+from freeattn.errors import InputError
+from freeattn.model.attention import Attention
+
+__all__ = ["derive_command"]
+
+_EPILOG = """\b
+Examples:
+  freeattn derive bert-base --n-tokens 512
+  freeattn derive --symbolic --format latex
+  freeattn derive --symbolic --output attention --format latex --standalone -o attention.tex
+  freeattn derive --symbolic --tie key-value --json
+"""
+
+
+@click.command("derive", epilog=_EPILOG, short_help="The equations of a law, as text, LaTeX or JSON.")
+@preset_argument
+@spec_options
+@click.option("--symbolic", is_flag=True,
+              help="Keep sizes and beta as symbols; options that are given still put in their numbers.")
+@name_option("format", ("text", "latex", "json"), "Form of the derivation (default: text).")
+@json_option
+@click.option("--standalone", is_flag=True, help="With --format latex: a document instead of a fragment.")
+@click.option("-o", "out_file", metavar="FILE", help="Write to FILE instead of stdout.")
+@click.option("--force", is_flag=True, help="Overwrite FILE when it exists.")
+def derive_command(
+    preset: str | None, symbolic: bool, format: str | None, as_json: bool, standalone: bool,
+    out_file: str | None, force: bool, **options: Any,
+) -> None:
+    """The derivation of a law, from the assumptions to the polynomial, the atom and the moments.
+
+    The architecture is PRESET (see freeattn architectures) with options in place of its values, or options
+    alone. With --symbolic only its output and tie are taken, and the derivation holds for all sizes.
+    """
+    form = _form(format, as_json, standalone)
+    files = output_files(force, {"-o": out_file})
+    spec = _symbolic_spec(preset, options) if symbolic else build_spec(preset, options)
+    derivation = freeattn.derive(spec)
+    text = _text(derivation, form, standalone, preset)
+    _put(text.rstrip("\n") + "\n", files.get("-o"))
+
+
+def _form(form: str | None, as_json: bool, standalone: bool) -> str:
+    if as_json and form not in (None, "json"):
+        raise InputError("format", form, "json, or nothing, next to --json")
+    form = "json" if as_json else form or "text"
+    if standalone and form != "latex":
+        raise InputError("format", form, "latex next to --standalone")
+    return form
+
+
+def _symbolic_spec(preset: str | None, options: dict[str, Any]) -> Attention:
+    kinds = {"output": "mha", "tie": "none"}
+    if preset is not None:
+        spec = freeattn.architecture(preset)
+        kinds = {"output": spec.output, "tie": spec.tie.shorthand}
+    kinds |= {name: options[name] for name in kinds if options[name] is not None}
+    theory = importlib.import_module("freeattn.theory.derive")  # loads sympy: only when a derivation is asked
+    numbers = {name: text for name, text in options.items() if name not in kinds}
+    return build_spec(None, numbers, base=theory.symbolic_spec(**kinds))
+
+
+def _text(derivation: Any, form: str, standalone: bool, preset: str | None) -> str:
+    if form == "latex":
+        return str(derivation.latex(standalone=standalone))
+    if form == "json":
+        return dump_json({"version": freeattn.__version__, "preset": preset, **derivation.to_dict()})
+    return str(derivation.text())
+
+
+def _put(text: str, file: OutputFile | None) -> None:
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    with file.writing() as path:
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,109 @@
+"""The command group: the one place where an exception becomes a line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from freeattn.errors import BranchError, ConvergenceError, FreeattnError, InputError
+
+__all__ = ["CommandGroup", "say"]
+
+_FAILED = 1
+_BAD_INPUT = 2
+_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+_CLOSED_PIPE = 141  # 128 + SIGPIPE
+
+
+class _InterruptedError(Exception):
+    """KeyboardInterrupt under another name, because click would print a blank line for it first."""
+
+
+def say(kind: str, message: str) -> None:
+    """One line on stderr, whatever the message contains."""
+    click.echo(f"freeattn: {kind}: {' '.join(message.split())}", err=True)
+
+
+def _describe(error: FreeattnError) -> str:
+    if isinstance(error, InputError):
+        value = str(error.value).strip() or repr(error.value)
+        return f"{error.field} = {value} is not allowed; expected {error.allowed}"
+    return str(error)
+
+
+def _usage(error: click.ClickException) -> str:
+    if isinstance(error, click.NoSuchOption):
+        near = ", ".join(sorted(error.possibilities or ()))
+        hint = f"one of the options listed by --help{f'; did you mean {near}?' if near else ''}"
+        return f"option = {error.option_name} is not allowed; expected {hint}"
+    return error.format_message()
+
+
+def _close_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush does not meet the closed pipe again."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+
+
+def _tolerate_narrow_encoding() -> None:
+    """Where the terminal cannot show a character, write its escape instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+class CommandGroup(click.Group):
+    """A click group that ends with the exit codes of freeattn: 0, 1 (a check failed), 2 (bad input)."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        extra["standalone_mode"] = False
+        _tolerate_narrow_encoding()
+        sys.exit(self._exit_code(args, extra))
+
+    def _exit_code(self, args: Sequence[Any], extra: dict[str, Any]) -> int:
+        try:
+            code = super().main(*args, **extra)
+            sys.stdout.flush()
+            return int(code or 0)
+        except (ConvergenceError, BranchError) as error:
+            say("error", str(error))
+            return _FAILED
+        except FreeattnError as error:
+            say("error", _describe(error))
+        except click.ClickException as error:
+            say("error", _usage(error))
+        except (_InterruptedError, click.Abort):
+            say("error", "interrupted")
+            return _INTERRUPTED
+        except BrokenPipeError:
+            _close_stdout()
+            return _CLOSED_PIPE
+        except OSError as error:
+            say("error", f"{error.filename or 'output'} = {error.strerror or error}")
+        except MemoryError as error:
+            say("error", f"not enough memory; a smaller n_tokens needs less ({error or 'no details'})")
+        return _BAD_INPUT
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise _InterruptedError from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise InputError("command", name, ", ".join(self.list_commands(ctx)))
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(self.commands)  # in the order of use, not of the alphabet

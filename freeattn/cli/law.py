@@ -1,0 +1,63 @@
+"""`freeattn law`: the limiting law of an architecture, in numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import freeattn
+from freeattn import report
+from freeattn.cli.files import output_files
+from freeattn.cli.options import count_option, file_options, json_option, preset_argument, spec_options
+from freeattn.cli.records import dump_json, law_record, write_csv
+from freeattn.cli.spec import build_spec
+from freeattn.report.numbers import DOUBLE_DIGITS
+
+__all__ = ["law_command"]
+
+_EPILOG = """\b
+Examples:
+  freeattn law bert-base --n-tokens 512
+  freeattn law bert-base --n-tokens 512 --digits 40 --json
+  freeattn law falcon-7b --n-tokens 2048 --csv law.csv --plot law.png
+  freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --output attention --beta 1/2
+"""
+_MOST_DIGITS = 2000  # as SpectralLaw
+_MOST_POINTS = 10_000_000
+
+
+@click.command("law", epilog=_EPILOG, short_help="The limiting law of an architecture, in numbers.")
+@preset_argument
+@spec_options
+@count_option("digits", DOUBLE_DIGITS, 1, _MOST_DIGITS, "Significant digits; JSON: strings beyond 15.", "K")
+@json_option
+@file_options("Write columns x, density, cdf.", "Draw the density; png, pdf or svg (needs the extra 'plot').")
+@count_option("points", 1000, 10, _MOST_POINTS, "Lines of the CSV file, denser near the edges.")
+@click.option("--normalized", is_flag=True, help="CSV and plot of the law divided by its mean.")
+def law_command(
+    preset: str | None, digits: int, as_json: bool, csv: str | None, plot: str | None, force: bool,
+    points: int, normalized: bool, **options: Any,
+) -> None:
+    """The limiting law of the squared singular values of the centered output.
+
+    The architecture is PRESET (see freeattn architectures) with options in place of its values, or options
+    alone. Prints the ratios, the mean, atoms, bands with their edges and the first four moments, of the law
+    as it is and divided by its mean.
+    """
+    files = output_files(force, {"csv": csv, "plot": plot})
+    if "plot" in files:
+        report.check_plot_file(files["plot"].given)
+    spec = build_spec(preset, options)  # a bad one is refused before numpy and sympy load
+    law = freeattn.law(spec)
+    drawn = law.normalized() if normalized else law
+    if "csv" in files:
+        with files["csv"].writing() as path:
+            write_csv(path, ("x", "density", "cdf"), report.density_rows(drawn, points))
+    if "plot" in files:
+        with files["plot"].writing() as path:
+            report.save_law_plot(drawn, path)
+    if as_json:
+        click.echo(dump_json(law_record(law, preset, digits)))
+    else:
+        click.echo(report.render(*report.law_tables(law, preset, digits)), nl=False)

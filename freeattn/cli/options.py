@@ -1,0 +1,117 @@
+"""Options that several commands share.
+
+Values are read by callbacks that raise `InputError`, so that a wrong one is reported like any other field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+import freeattn
+from freeattn.cli.spec import CHOICES, flag
+from freeattn.errors import InputError
+
+__all__ = ["count_option", "file_options", "json_option", "name_option", "preset_argument", "spec_options"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Decorator = Callable[[_Function], _Function]
+_Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+_SIZES = {
+    "n_tokens": "Tokens in the sequence.",
+    "d_model": "Width of the tokens.",
+    "n_heads": "Query heads.",
+    "n_kv_heads": "Distinct key/value heads; divides n_heads (default: n_heads).",
+    "d_key": "Width of queries and keys, per head.",
+    "d_value": "Width of values, per head.",
+    "d_out": "Width of the output (default: d_model).",
+}
+_NAMES = {
+    "tie": "Whether values are built from the key weights (default: none).",
+    "output": "The matrix whose squared singular values are asked about (default: mha).",
+    "scores": "The score function (default: softmax).",
+}
+_SCALES = {"value_scale": "Factor on W^V (default: 1).", "output_scale": "Factor on W^O (default: 1)."}
+
+
+def name_option(field: str, names: Sequence[str], help: str) -> _Decorator[Any]:
+    """An option that takes one of a few names; they complete in the shell."""
+
+    def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+        del context, parameter
+        if value is not None and value not in names:
+            raise InputError(field, value, f"one of {', '.join(names)}")
+        return value
+
+    return click.option(
+        flag(field), field, metavar=f"[{'|'.join(names)}]", help=help, callback=check,
+        shell_complete=_complete_from(lambda: names),
+    )
+
+
+def count_option(
+    field: str, default: int, least: int, greatest: int, help: str, metavar: str = "N"
+) -> _Decorator[Any]:
+    """An option that takes an integer from `least` to `greatest`."""
+
+    def read(context: click.Context, parameter: click.Parameter, value: str) -> int:
+        del context, parameter
+        try:
+            number = int(value)
+        except ValueError:
+            number = least - 1
+        if not least <= number <= greatest:
+            raise InputError(field, value, f"an integer from {least} to {greatest}")
+        return number
+
+    return click.option(
+        flag(field), field, metavar=metavar, help=help, default=str(default), show_default=True, callback=read
+    )
+
+
+def _complete_from(names: Callable[[], Sequence[str]]) -> _Complete:
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        del context, parameter
+        return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
+def preset_argument(function: _Function) -> _Function:
+    """The optional PRESET argument; preset names complete in the shell."""
+    names = _complete_from(lambda: [preset.name for preset in freeattn.architectures()])
+    return click.argument("preset", required=False, shell_complete=names)(function)
+
+
+def spec_options(function: _Function) -> _Function:
+    """One option for each field of `Attention`; values stay texts until `build_spec` reads them."""
+    options: list[_Decorator[Any]] = [
+        click.option(flag(name), metavar="N", help=text) for name, text in _SIZES.items()
+    ]
+    beta = 'Inverse temperature (default: 1); "init": from the published initialization of the preset.'
+    options.append(click.option("--beta", metavar="X|init", help=beta))
+    options += [name_option(name, CHOICES[name], text) for name, text in _NAMES.items()]
+    options += [click.option(flag(name), metavar="X", help=text) for name, text in _SCALES.items()]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def json_option(function: _Function) -> _Function:
+    """The flag --json."""
+    return click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")(function)
+
+
+def file_options(csv: str, plot: str) -> _Decorator[Any]:
+    """--csv, --plot and --force, with the help texts of the first two."""
+
+    def decorate(function: _Function) -> _Function:
+        function = click.option("--force", is_flag=True, help="Overwrite files that exist.")(function)
+        function = click.option("--plot", metavar="FILE", help=plot)(function)
+        return click.option("--csv", metavar="FILE", help=csv)(function)
+
+    return decorate

@@ -1,0 +1,84 @@
+"""`freeattn verify`: simulated softmax attention against the law."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+import freeattn
+from freeattn import report
+from freeattn.cli.files import output_files
+from freeattn.cli.group import say
+from freeattn.cli.options import count_option, file_options, json_option, preset_argument, spec_options
+from freeattn.cli.records import dump_json, table_rows, write_csv
+from freeattn.cli.spec import build_spec
+
+__all__ = ["verify_command"]
+
+_EPILOG = """\b
+Examples:
+  freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
+  freeattn verify --n-tokens 256 --d-model 256 --n-heads 4 --d-key 64 --output attention --json
+  freeattn verify bert-base --n-tokens 512 --plot law-over-softmax.png --csv statistics.csv
+
+\b
+Exit codes: 0 every check passed, 1 a check failed, 2 bad input.
+"""
+_MOST_DRAWS = 1_000_000
+_LARGEST_SEED = 2**64 - 1
+
+
+@click.command("verify", epilog=_EPILOG, short_help="Simulated softmax attention against the law.")
+@preset_argument
+@spec_options
+@count_option("draws", 10, 1, _MOST_DRAWS, "Independent draws.")
+@count_option("seed", 0, 0, _LARGEST_SEED, "The same seed gives the same result.")
+@json_option
+@file_options(
+    "Write the statistics, one line each.",
+    "Draw the law over the histogram of all draws; png, pdf or svg (needs the extra 'plot').",
+)
+@click.pass_context
+def verify_command(
+    context: click.Context, /, preset: str | None, draws: int, seed: int, as_json: bool, csv: str | None,
+    plot: str | None, force: bool, **options: Any,
+) -> None:
+    """Draw real softmax attention and compare its spectrum with the law, statistic by statistic.
+
+    The architecture is PRESET (see freeattn architectures) with options in place of its values, or options
+    alone.
+    Next to softmax stands its Gaussian equivalent with the same weights: the noise floor at this size.
+    """
+    files = output_files(force, {"csv": csv, "plot": plot})
+    if "plot" in files:
+        report.check_plot_file(files["plot"].given)
+    spec = build_spec(preset, options)
+    law = freeattn.law(spec)
+    verification = _run(spec, law, draws, seed)
+    for warning in verification.warnings:
+        say("warning", warning)
+    if "csv" in files:
+        with files["csv"].writing() as path:
+            write_csv(path, *table_rows(verification.rows()))
+    if "plot" in files:
+        with files["plot"].writing() as path:
+            report.save_law_plot(law, path, samples=[sample.softmax for sample in verification.samples])
+    if as_json:
+        click.echo(dump_json(_record(verification, preset, spec)))
+    else:
+        click.echo(report.render(*report.verification_tables(verification, preset)), nl=False)
+    context.exit(0 if verification.passed else 1)
+
+
+def _run(spec: Any, law: Any, draws: int, seed: int) -> Any:
+    if not sys.stderr.isatty():
+        return freeattn.verify(spec, draws=draws, seed=seed, law=law)
+    with report.progress_on_stderr(draws) as progress:
+        return freeattn.verify(spec, draws=draws, seed=seed, law=law, progress=progress)
+
+
+def _record(verification: Any, preset: str | None, spec: Any) -> dict[str, Any]:
+    outer = {"version": freeattn.__version__, "preset": preset, "not_modelled": list(spec.not_modelled)}
+    return {**outer, **verification.to_dict()}

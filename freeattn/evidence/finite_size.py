@@ -1,0 +1,135 @@
+"""How far a layer of finite size is expected to be from its limit, computed without simulating it.
+
+With f the score function and χ ~ N(0, 1), let g = f(βχ)/E f(βχ) (normalized) or f(βχ) (plain), θ₁ = Var g. Three effects:
+
+- few tokens: for a row of n iid scores with normalized weights and I_k = E Σ_j A_j^k, the variance of n A_ij is
+  V_n = n I_2 − 1 < θ₁. Exactly, I_k = n/(k−1)! ∫₀^∞ t^{k−1} φ_k(t) φ(t)^{n−1} dt, φ(t) = E e^{−tg}, φ_k(t) = E g^k e^{−tg}.
+  For softmax V_n/θ₁ = 1 − C/n + O(1/n²), C = e^{β²}(2e^{β²} − 1) (delta method for a ratio of means): 12.06 at β = 1.
+- few key dimensions: given its query, a row of scores is N(0, |q|²/d_key) with |q|² ~ χ²(d_key), and so is a column given
+  its key: the mean variance exceeds θ₁ by O(1/d_key).
+- spread: the law is that of entries with a fourth cumulant κ₄ and rows and columns of unequal variance. In units of the
+  mean, the second moment of the law of one head rises by n²I_4/V_n² − 3/n (or E (g − E g)⁴/(nθ₁²) − 3/n) and by the relative variances of row and column
+  variances; h heads side by side dilute all three by h.
+
+The first two are exact for the stated row model, the third to first order; dependence between rows is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from freeattn.model.attention import Attention
+from freeattn.model.quadrature import thetas
+from freeattn.model.scores import ScoreFunction
+
+__all__ = ["FiniteSize", "few_tokens_loss", "finite_size", "participation", "reliable_beta"]
+
+Vector: TypeAlias = NDArray[np.float64]
+
+_REACH = 9.0  # Gaussian mass beyond 9 standard deviations is below 1e-18
+_CHI_NODES = 1201  # trapezoid rule on a Gaussian weight: error below 1e-12 for smooth f, about 1e-5 at a kink
+_LOG_T_NODES = 481  # the integrand is smooth in log t and decays at both ends
+_QUERY_NODES = 400  # midpoints in probability of χ²(d_key)/d_key
+
+
+@final
+@dataclass(frozen=True)
+class FiniteSize:
+    """Expected relative deviations from the limit at the sizes of a specification.
+
+    Attributes:
+        loss: 1 − V_n/θ₁, by which few tokens lower the mean.
+        gain: |V_d/θ₁ − 1|, by which few key dimensions move the mean (up, for softmax).
+        spread: rise of the second moment of the mean-one law.
+    """
+
+    loss: float
+    gain: float
+    spread: float
+
+
+def finite_size(spec: Attention) -> FiniteSize:
+    """Deviations that are expected of simulated attention with the sizes of the specification."""
+    scores, beta, n = spec.scores, float(spec.beta), spec.n_tokens
+    theta_1 = float(thetas(scores, spec.beta).theta_1)
+    if scores.normalized and theta_1 > n**2:  # V_n ≤ n − 1 always: nothing of the law is left to compare
+        return FiniteSize(loss=1.0, gain=0.0, spread=1.0)
+    rows, columns = _line_variances(scores, beta, spec.d_key)
+    spread = _kurtosis(scores, beta, n, theta_1) + _relative_variance(rows) + _relative_variance(columns)
+    heads = spec.n_kv_heads if spec.output == "head-sum" else spec.n_heads
+    return FiniteSize(
+        loss=few_tokens_loss(scores, beta, n, theta_1), gain=float(abs(rows.mean() / theta_1 - 1)), spread=spread / heads
+    )
+
+
+def reliable_beta(n_tokens: int) -> float:
+    """√(log n)/2: the inverse temperature above which softmax rows are dominated by few tokens."""
+    return math.sqrt(math.log(n_tokens)) / 2
+
+
+def few_tokens_loss(scores: ScoreFunction, beta: float, n_tokens: int, theta_1: float) -> float:
+    """1 − V_n/θ₁ for normalized scores (0 for plain ones)."""
+    if not scores.normalized:
+        return 0.0
+    return 1 - (n_tokens * participation(scores, beta, n_tokens, 2) - 1) / theta_1
+
+
+def participation(scores: ScoreFunction, beta: float, n_tokens: int, order: int) -> float:
+    """I_k = E Σ_j A_j^k of a normalized row over n iid scores N(0, β²); k = 2 is the inverse participation ratio."""
+    chi = np.linspace(-_REACH, _REACH + order * beta, _CHI_NODES)  # e^{kβχ} moves the Gaussian by kβ
+    mass = _gaussian_weights(chi)
+    weights = scores.value(beta * chi, np)
+    weights = weights / (mass @ weights)
+    # Left end: t^k E g^k below 1e-15. Right end: φ^{n−1} below e^{−40}, later the heavier the tail of g.
+    ends = np.array([-12 - 2 * beta**2, math.log(40.0) + 2 * beta**2]) - math.log(n_tokens)
+    log_t = np.linspace(*ends, _LOG_T_NODES)
+    t = np.exp(log_t)
+    decay = np.exp(-np.outer(t, weights))
+    integrand = t**order * (decay @ (mass * weights**order)) * (decay @ mass) ** (n_tokens - 1)
+    integral = float(np.sum(integrand) * (log_t[1] - log_t[0]))
+    return n_tokens * integral / math.factorial(order - 1)
+
+
+def _kurtosis(scores: ScoreFunction, beta: float, n_tokens: int, theta_1: float) -> float:
+    """Rise of the second moment by the fourth cumulant of the entries of one head (not below 0)."""
+    chi = np.linspace(-_REACH, _REACH + 4 * beta, _CHI_NODES)
+    mass, values = _gaussian_weights(chi), scores.value(beta * chi, np)
+    mean = mass @ values
+    fourth = mass @ (values - mean) ** 4 / (mean**4 if scores.normalized else 1) / theta_1**2 / n_tokens
+    if scores.normalized:  # the sum of a row bounds heavy tails: exact, but it loses its digits when β is small
+        variance = n_tokens * participation(scores, beta, n_tokens, 2) - 1
+        fourth = min(fourth, n_tokens**2 * participation(scores, beta, n_tokens, 4) / variance**2)
+    return max(float(fourth) - 3 / n_tokens, 0.0)
+
+
+def _line_variances(scores: ScoreFunction, beta: float, d_key: int) -> tuple[Vector, Vector]:
+    """Variances of rows given |q|² and of columns given |k|², at equally likely values of χ²(d_key)."""
+    quantiles = stats.chi2.ppf((np.arange(_QUERY_NODES) + 0.5) / _QUERY_NODES, d_key)
+    mean, square = _line_moments(scores, beta * np.sqrt(quantiles / d_key))
+    overall = _line_moments(scores, np.array([beta]))[0][0]
+    columns = square - 2 * overall * mean + overall**2
+    if scores.normalized:
+        return square / mean**2 - 1, columns / overall**2
+    return columns, columns
+
+
+def _line_moments(scores: ScoreFunction, betas: Vector) -> tuple[Vector, Vector]:
+    chi = np.linspace(-_REACH, _REACH + 2 * float(betas.max()), _CHI_NODES)
+    mass = _gaussian_weights(chi)
+    values = scores.value(np.outer(betas, chi), np)
+    return values @ mass, values**2 @ mass
+
+
+def _relative_variance(values: Vector) -> float:
+    return float(values.var() / values.mean() ** 2)
+
+
+def _gaussian_weights(chi: Vector) -> Vector:
+    weights: Vector = np.exp(-(chi**2) / 2) * (chi[1] - chi[0]) / math.sqrt(2 * math.pi)
+    return weights

@@ -1,0 +1,85 @@
+"""Published measurements of softmax attention against its Gaussian equivalent (arXiv 2610.10033, Table D.2).
+
+Ten draws each at β = 1, orthogonal input and d_out = d_model. Half-widths are 95 % Student-t intervals of the mean over
+the draws.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from freeattn.model.attention import Attention
+from freeattn.model.scores import Softmax
+from freeattn.model.ties import Ties
+
+__all__ = ["TABLE_D2", "PublishedAgreement", "published_agreement"]
+
+_DRAWS = 10
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PublishedAgreement:
+    """One row of Table D.2: distances of softmax from its equivalent as fractions, and the mean of the limit."""
+
+    architecture: str
+    n_tokens: int
+    d_model: int
+    n_heads: int
+    n_kv_heads: int
+    d_head: int
+    tie: str = "none"
+    relative_w1: float
+    relative_w1_half_width: float
+    ks: float
+    ks_half_width: float
+    limit_mean: float
+
+    def spec(self) -> Attention:
+        """The layer that was measured."""
+        return Attention(
+            n_tokens=self.n_tokens, d_model=self.d_model, n_heads=self.n_heads, n_kv_heads=self.n_kv_heads,
+            d_key=self.d_head, d_value=self.d_head, d_out=self.d_model, tie=self.tie,  # type: ignore[arg-type]
+        )
+
+    def covers(self, spec: Attention) -> bool:
+        """Whether a specification is that layer."""
+        sizes = (self.n_tokens, self.d_model, self.n_heads, self.n_kv_heads, self.d_head, self.d_head, self.d_model)
+        asked = (spec.n_tokens, spec.d_model, spec.n_heads, spec.n_kv_heads, spec.d_key, spec.d_value, spec.d_out)
+        scales = (spec.beta, spec.value_scale, spec.output_scale)
+        plain = spec.output == "mha" and spec.scores == Softmax() and scales == (1, 1, 1)
+        return plain and asked == sizes and spec.tie.shorthand == self.tie
+
+
+def _row(architecture: str, sizes: tuple[int, int, int, int, int], w1: tuple[float, float], ks: tuple[float, float],
+         mean: float, tie: str = "none") -> PublishedAgreement:
+    n_tokens, d_model, n_heads, n_kv_heads, d_head = sizes
+    return PublishedAgreement(
+        architecture=architecture, n_tokens=n_tokens, d_model=d_model, n_heads=n_heads, n_kv_heads=n_kv_heads,
+        d_head=d_head, tie=tie, relative_w1=w1[0] / 100, relative_w1_half_width=w1[1] / 100, ks=ks[0],
+        ks_half_width=ks[1], limit_mean=mean,
+    )
+
+
+# sizes: n_tokens, d_model, n_heads, n_kv_heads, d_key = d_value; then relative W1 in percent, KS, mean of the limit.
+TABLE_D2 = (
+    _row("bert-base", (512, 768, 12, 12, 64), (1.66, 0.23), (0.0109, 0.001), 2.577422743),
+    _row("modernbert-large", (1024, 1024, 16, 16, 64), (1.37, 0.21), (0.0052, 0.0005), 1.718281828),
+    _row("dinov3-l16", (261, 1024, 16, 16, 64), (2.82, 0.4), (0.028, 0.0018), 6.741458208),
+    _row("llada-8b", (4096, 4096, 32, 32, 128), (0.92, 0.06), (0.0022, 0.0001), 1.718281828),
+    _row("gpt3-175b", (2048, 12288, 96, 96, 128), (0.62, 0.07), (0.004, 0.0004), 10.30969097),
+    _row("falcon-7b", (2048, 4544, 71, 1, 64), (1.92, 0.46), (0.0061, 0.0012), 3.812437807),
+    _row("kayyam-1.2b-kv", (2048, 2048, 32, 32, 64), (0.24, 0.01), (0.002, 0.0001), 33.71828183, "key-value"),
+)
+
+
+def published_agreement(spec: Attention) -> PublishedAgreement | None:
+    """The row of Table D.2 measured on this very layer, if there is one."""
+    return next((row for row in TABLE_D2 if row.covers(spec)), None)
+
+
+def upper_limit(mean: float, half_width: float, draws: int) -> float:
+    """What a repetition with some draws may reach: the published mean, its half-width and that of the repetition."""
+    return mean + half_width * (1 + math.sqrt(_DRAWS / draws))

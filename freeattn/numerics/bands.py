@@ -1,0 +1,232 @@
+"""One band of a support, represented once: panels of Chebyshev nodes in a variable that resolves the ends.
+
+On each band x = x(θ), 0 ≤ θ ≤ π/2, is chosen so that the parameter q and the mass density g(θ) = ρ(x)·dx/dθ are analytic up
+to both ends. Panels are halved until the Chebyshev series of g on each is resolved. The panels serve two purposes: they
+start Newton's method for the density anywhere in the band, and they integrate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+
+from freeattn.errors import ConvergenceError
+
+__all__ = ["BandMap", "PanelBand", "build_panels"]
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+NODES = 16
+_RESOLVED = 2e-13  # last coefficients over the largest one of the band: near the rounding of ρ itself
+_ROUNDING_FLOOR = 1e-15  # panels whose whole mass is below this share are resolved by definition
+_MAX_DEPTH = 45
+_BISECTIONS = 54  # halvings of [−1, 1] to the last bit of a double
+_LOG_SCALE = 0.05  # a left edge below this share of the right one is resolved on a logarithmic scale
+
+_POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)[::-1]
+_TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
+_WEIGHTS = np.array([2.0 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(NODES)]) @ _TO_COEFFICIENTS
+
+
+@dataclass(frozen=True)
+class BandMap:
+    """x(θ) on [left, right].
+
+    order = 0: square-root edges at both ends, x = left cos²θ + right sin²θ, or the same for log x when left is small and
+    positive; order = k ≥ 2: hard edge ρ ~ x^{1/k−1} at left = 0, x = right·sin^{2k} θ.
+    """
+
+    left: float
+    right: float
+    order: int = 0
+
+    @property
+    def logarithmic(self) -> bool:
+        """True when the map acts on log x."""
+        return self.order == 0 and 0 < self.left < _LOG_SCALE * self.right
+
+    def point(self, theta: Array) -> Array:
+        """x(θ)."""
+        sine = np.sin(theta) ** 2
+        if self.order:
+            return self.right * sine**self.order
+        if self.logarithmic:
+            width = np.log(self.right / self.left)
+            lower = self.left * np.exp(width * sine)
+            upper = self.right * np.exp(-width * np.cos(theta) ** 2)
+            return np.where(theta < np.pi / 4, lower, upper)
+        width = self.right - self.left
+        return np.where(theta < np.pi / 4, self.left + width * sine, self.right - width * np.cos(theta) ** 2)
+
+    def slope(self, theta: Array) -> Array:
+        """dx/dθ."""
+        twice = np.sin(2 * theta)
+        if self.order:
+            return self.order * twice * self.right * np.sin(theta) ** (2 * self.order - 2)
+        if self.logarithmic:
+            return np.log(self.right / self.left) * twice * self.point(theta)
+        return (self.right - self.left) * twice
+
+    def angle(self, x: Array) -> Array:
+        """θ(x), accurate near both ends."""
+        if self.order:
+            share = np.log1p((x - self.right) / self.right) / self.order
+            return np.arctan2((x / self.right) ** (0.5 / self.order), np.sqrt(-np.expm1(np.minimum(share, 0.0))))
+        if self.logarithmic:
+            below, above = np.log1p((x - self.left) / self.left), -np.log1p((x - self.right) / self.right)
+        else:
+            below, above = x - self.left, self.right - x
+        return np.arctan2(np.sqrt(np.maximum(below, 0.0)), np.sqrt(np.maximum(above, 0.0)))
+
+
+@dataclass(frozen=True)
+class PanelBand:
+    """Panels of one band: breakpoints in θ, Chebyshev coefficients of q − origin and of g, masses, cumulative mass."""
+
+    map: BandMap
+    breaks: Array  # panels + 1
+    delta: Complex  # panels × NODES, Chebyshev coefficients of δ
+    density: Array  # panels × NODES, Chebyshev coefficients of g
+    primitive: Array  # panels × (NODES + 1), Chebyshev coefficients of ∫ g from the panel's start
+    cumulative: Array  # panels + 1, mass up to each break
+
+    @property
+    def mass(self) -> float:
+        """Mass of the band."""
+        return float(self.cumulative[-1])
+
+    def locate(self, theta: Array) -> tuple[NDArray[np.intp], Array]:
+        """(panel, local coordinate in [−1, 1])."""
+        panel = np.clip(np.searchsorted(self.breaks, theta, side="right") - 1, 0, self.breaks.size - 2)
+        low, high = self.breaks[panel], self.breaks[panel + 1]
+        return panel, (2 * theta - low - high) / (high - low)
+
+    def guess(self, theta: Array) -> Complex:
+        """δ(θ) by interpolation: a start for Newton's method."""
+        panel, local = self.locate(theta)
+        return _clenshaw(self.delta[panel], local)
+
+    def density_series(self, theta: Array) -> Array:
+        """ρ(x(θ)) from the series of g; its limit 0 at a square-root edge."""
+        panel, local = self.locate(theta)
+        slope = self.map.slope(theta)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rho = _clenshaw(self.density[panel], local) / slope
+        return np.where(slope > 0, np.maximum(rho, 0.0), 0.0)
+
+    def angle_of_mass(self, mass: Array) -> Array:
+        """θ with `mass_to(θ)` = mass, by bisection in the one panel that holds it."""
+        panel = np.clip(np.searchsorted(self.cumulative, mass, side="right") - 1, 0, self.breaks.size - 2)
+        low, high = np.full(mass.shape, -1.0), np.full(mass.shape, 1.0)
+        wanted, rows = mass - self.cumulative[panel], self.primitive[panel]
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            below = _clenshaw(rows, middle) < wanted
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        start, end = self.breaks[panel], self.breaks[panel + 1]
+        return (start + end) / 2 + (end - start) / 2 * (low + high) / 2
+
+    def mass_to(self, theta: Array) -> Array:
+        """∫ g from the band's left end to θ."""
+        panel, local = self.locate(theta)
+        return np.clip(self.cumulative[panel] + _clenshaw(self.primitive[panel], local), 0.0, self.mass)
+
+    def integrate(self, function: Callable[[Array], Array]) -> float:
+        """∫ f(x) ρ(x) dx over the band; panels are halved where f is rougher than g.
+
+        Raises:
+            ConvergenceError: when f is not resolved.
+        """
+        todo = [(k, -1.0, 1.0, 0) for k in range(self.breaks.size - 1)]
+        total, scale = 0.0, 0.0
+        while todo:
+            panel, low, high, depth = todo.pop()
+            local = (high + low) / 2 + (high - low) / 2 * _POINTS
+            start, end = self.breaks[panel], self.breaks[panel + 1]
+            theta = (start + end) / 2 + (end - start) / 2 * local
+            values = np.asarray(function(self.map.point(theta))) * chebyshev.chebval(local, self.density[panel])
+            part = float(_WEIGHTS @ values) * (high - low) / 2 * (end - start) / 2
+            tail = np.abs(_TO_COEFFICIENTS[-2:] @ values).max() * (end - start) * (high - low)
+            scale = max(scale, abs(part), abs(total))
+            if tail <= 1e-12 * scale or tail == 0:
+                total += part
+            elif depth >= _MAX_DEPTH:
+                raise ConvergenceError("integration against the law", tail / scale, 1e-12, "give a smoother function")
+            else:
+                middle = (low + high) / 2
+                todo += [(panel, low, middle, depth + 1), (panel, middle, high, depth + 1)]
+        return total
+
+
+def _clenshaw(coefficients: NDArray[np.generic], local: Array) -> NDArray[np.generic]:
+    """Row-wise Chebyshev series."""
+    total = np.zeros(local.shape, dtype=coefficients.dtype)
+    previous = np.zeros_like(total)
+    for k in range(coefficients.shape[1] - 1, 0, -1):
+        total, previous = 2 * local * total - previous + coefficients[:, k], total
+    return local * total - previous + coefficients[:, 0]
+
+
+def build_panels(
+    band_map: BandMap,
+    solve: Callable[[Array, Complex | None], tuple[Complex, Array]],
+) -> PanelBand:
+    """Halve panels of [0, π/2] until g is resolved on each.
+
+    Args:
+        solve: (x, start or None) ↦ (δ, ρ) at points inside the band; None asks for continuation from infinity.
+
+    Raises:
+        ConvergenceError: when a panel is still rough at the smallest size.
+    """
+    half = np.pi / 2
+    finished: list[tuple[float, float, Complex, Array]] = []
+    todo: list[tuple[float, float, Complex | None]] = [(half * k / 4, half * (k + 1) / 4, None) for k in range(4)]
+    peak = 0.0
+    for depth in range(_MAX_DEPTH):
+        theta = np.array([(a + b) / 2 + (b - a) / 2 * _POINTS for a, b, _ in todo])
+        starts = None if depth == 0 else np.concatenate([start for _, _, start in todo if start is not None])
+        delta, rho = solve(band_map.point(theta).ravel(), starts)
+        mass = rho.reshape(theta.shape) * band_map.slope(theta)
+        peak = max(peak, float(mass.max()))
+        todo = _refine(todo, delta.reshape(theta.shape), mass, peak, finished)
+        if not todo:
+            return _assemble(band_map, finished)
+    raise ConvergenceError(
+        "resolution of a band", 1.0, _RESOLVED, f"the band [{band_map.left:.6g}, {band_map.right:.6g}] is not resolved"
+    )
+
+
+def _refine(
+    todo: list[tuple[float, float, Complex | None]], delta: Complex, mass: Array, peak: float,
+    finished: list[tuple[float, float, Complex, Array]],
+) -> list[tuple[float, float, Complex | None]]:
+    children: list[tuple[float, float, Complex | None]] = []
+    for (a, b, _), row, values in zip(todo, delta, mass, strict=True):
+        coefficients, series = _TO_COEFFICIENTS @ row, _TO_COEFFICIENTS @ values
+        tail = np.abs(series[-3:]).max()
+        if tail <= _RESOLVED * peak or tail * (b - a) <= _ROUNDING_FLOOR * peak:
+            finished.append((a, b, coefficients, series))
+            continue
+        middle = (a + b) / 2
+        for low, high, side in ((a, middle, -1), (middle, b, 1)):
+            children.append((low, high, chebyshev.chebval((_POINTS + side) / 2, coefficients)))
+    return children
+
+
+def _assemble(band_map: BandMap, finished: list[tuple[float, float, Complex, Array]]) -> PanelBand:
+    finished.sort(key=lambda panel: panel[0])
+    breaks = np.array([panel[0] for panel in finished] + [np.pi / 2])
+    primitive = []
+    for a, b, _, series in finished:
+        primitive.append(chebyshev.chebint(series * (b - a) / 2, lbnd=-1))
+    masses = [float(chebyshev.chebval(1.0, row)) for row in primitive]
+    return PanelBand(
+        band_map, breaks, np.array([panel[2] for panel in finished]), np.array([panel[3] for panel in finished]),
+        np.array(primitive), np.concatenate([[0.0], np.cumsum(masses)]),
+    )

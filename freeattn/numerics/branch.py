@@ -1,0 +1,152 @@
+"""The local test of the physical branch, in doubles (off the support's complement) and exactly (in gaps).
+
+`freeattn.theory.transforms.uniformization` states the test. It is used at every point that is returned: a root that fails
+it is never a number. All arrays live at the complex conjugate of the spectral point, where ψ and q are in the upper
+half-plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+from numpy.typing import NDArray
+
+from freeattn.numerics.compile import CompiledBranch, CompiledPair, RationalFunction
+from freeattn.numerics.polynomials import shifted, to_doubles
+
+__all__ = ["BranchTest", "physical_on_real_interval"]
+
+Complex = NDArray[np.complex128]
+
+# A value that is real up to rounding may show an imaginary part of the wrong sign of this size relative to its distance
+# from the (real) value at the origin: some dozens of rounding errors of 1.1e-16 in the Horner schemes below, whose real
+# constant terms do not touch the imaginary part.
+_NOISE = 1e-13
+
+
+def _horner(coefficients: NDArray[np.float64], q: Complex) -> Complex:
+    total = np.full_like(q, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        total = total * q + coefficient
+    return total
+
+
+class _Quotient:
+    def __init__(self, function: RationalFunction, origin: fmpq) -> None:
+        self._top = to_doubles(shifted(function.numerator, origin))
+        self._bottom = to_doubles(shifted(function.denominator, origin))
+        self._at_origin = self._top[0] / self._bottom[0] if self._bottom[0] else 0.0
+        self.constant = self._top.size == 1 and self._bottom.size == 1
+
+    def __call__(self, delta: Complex) -> Complex:
+        return _horner(self._top, delta) / _horner(self._bottom, delta)
+
+    def above(self, value: Complex, floor: float) -> NDArray[np.bool_]:
+        """Im value > floor, relative to the distance from the value at the origin."""
+        result: NDArray[np.bool_] = value.imag > floor * np.abs(value - self._at_origin)
+        return result
+
+
+@dataclass(frozen=True)
+class _Pair:
+    total: _Quotient
+    product: _Quotient
+    rate: float
+
+
+class BranchTest:
+    """Vectorized test at q = origin + δ; `test(delta, x)` is True where q is the physical root at spectral point x̄."""
+
+    def __init__(self, branch: CompiledBranch, psi: RationalFunction, origin: fmpq) -> None:
+        self._leaves = tuple(self._leaf(leaf, origin) for leaf in branch.leaves)
+        self._start = _Quotient(branch.start, origin)
+        self._factors = tuple(_Quotient(factor, origin) for factor in branch.factors)
+        self._psi = _Quotient(psi, origin)
+
+    @staticmethod
+    def _leaf(leaf: Any, origin: fmpq) -> Any:
+        if isinstance(leaf, CompiledPair):
+            rate = int(leaf.rate.p) / int(leaf.rate.q)
+            return _Pair(_Quotient(leaf.total, origin), _Quotient(leaf.product, origin), rate)
+        return _Quotient(leaf[0], origin), _Quotient(leaf[1], origin)
+
+    def __call__(self, delta: Complex, x: Complex, strict: bool) -> NDArray[np.bool_]:
+        """True where q is physical at x; `strict` asks for imaginary parts above rounding (x inside a band)."""
+        floor = _NOISE if strict else -_NOISE
+        psi = self._psi(delta)
+        good = self._psi.above(psi, floor)
+        for leaf in self._leaves:
+            good &= self._pair(leaf, delta) if isinstance(leaf, _Pair) else self._single(leaf, delta, floor)
+        start = self._start(delta)
+        good &= self._start.above(start, -_NOISE)
+        excess = np.angle(start) - np.angle(1 / x)
+        for factor in self._factors:
+            excess = excess - np.angle(factor(delta))
+        return good & (np.abs(excess) < 1.0)  # a multiple of 2π by construction: 0 on the physical branch
+
+    @staticmethod
+    def _single(leaf: tuple[_Quotient, _Quotient], delta: Complex, floor: float) -> NDArray[np.bool_]:
+        if leaf[1].constant:  # θ₂ = 0: the leaf is absent
+            return np.ones(delta.shape, dtype=bool)
+        return leaf[1].above(leaf[1](delta), floor) & leaf[0].above(leaf[0](delta), -_NOISE)
+
+    @staticmethod
+    def _pair(pair: _Pair, delta: Complex) -> NDArray[np.bool_]:
+        total, product = pair.total(delta), pair.product(delta)
+        if pair.product.constant:  # θ₂ = 0: one root of zφ = 1 is at infinity, the other is tested by the arguments
+            return np.ones(delta.shape, dtype=bool)
+        root = np.sqrt(total * total - 4 * product)
+        root = np.where((root * np.conj(total)).real < 0, -root, root)
+        first = (total + root) / 2
+        good = np.ones(delta.shape, dtype=bool)
+        for p in (first, product / first):
+            x = p + pair.rate / p
+            good &= x.imag * p.imag <= _NOISE * np.abs(x) * np.abs(p)
+        return good
+
+
+def physical_on_real_interval(branch: CompiledBranch, psi: RationalFunction, q: fmpq, slope: fmpq, x: fmpq) -> bool:
+    """The same test at a real q inside a monotone interval of x(q), exactly: signs of rational numbers.
+
+    The limit from z = 1/x in the upper half-plane: imaginary parts become derivatives along the direction in which
+    Im z > 0, arguments become 0 or π. `slope` is x'(q).
+    """
+    direction = -1 if slope > 0 else 1  # Im z > 0 means Im x < 0
+
+    def rising(function: RationalFunction) -> bool:
+        return _derivative(function, q) * direction > 0
+
+    if not rising(psi) or not rising(branch.start):
+        return False
+    for leaf in branch.leaves:
+        if isinstance(leaf, CompiledPair):
+            if not _pair_physical(leaf, q):
+                return False
+        elif not (leaf[1].numerator.degree() < 1 or (rising(leaf[0]) and rising(leaf[1]))):
+            return False
+    turns = (1 if _value(branch.start, q) < 0 else 0) - (1 if x < 0 else 0)
+    turns -= sum(1 for factor in branch.factors if _value(factor, q) < 0)
+    return turns == 0
+
+
+def _value(function: RationalFunction, q: fmpq) -> fmpq:
+    return function.numerator(q) / function.denominator(q)
+
+
+def _derivative(function: RationalFunction, q: fmpq) -> fmpq:
+    top, bottom = function.numerator, function.denominator
+    return (top.derivative()(q) * bottom(q) - top(q) * bottom.derivative()(q)) / bottom(q) ** 2
+
+
+def _pair_physical(pair: CompiledPair, q: fmpq) -> bool:
+    """Both p with |p|² < t: that is where x = p + 1 + t + t/p turns the other way than p."""
+    total, product, rate = _value(pair.total, q), _value(pair.product, q), pair.rate
+    if product == 0:
+        return True
+    if total * total < 4 * product:  # complex pair, |p|² = product
+        return product < rate
+    inside = rate + product
+    return inside > 0 and inside * inside > total * total * rate and total * total < 4 * rate

@@ -1,0 +1,164 @@
+"""The one bridge from symbols to numbers: a parametrized scalar system becomes polynomials with rational coefficients.
+
+Parameters that are rational stay exact; θ's and other irrational values are replaced by rational numbers close to the
+digits asked for. All polynomial algebra (common roots, multiplicities, critical points) is then exact, whatever the
+precision of what is computed from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import sympy as sp
+from flint import fmpq, fmpq_poly
+
+from freeattn.errors import InputError
+from freeattn.theory.symbols import Q
+from freeattn.theory.system import Parametrization
+from freeattn.theory.transforms.uniformization import Factored, Leaf, LeafPair
+
+__all__ = [
+    "CompiledBranch",
+    "CompiledCurve",
+    "CompiledPair",
+    "RationalFunction",
+    "compile_curve",
+    "evaluate",
+    "fraction_of",
+    "rational_value",
+]
+
+_GUARD_DIGITS = 15  # beyond the digits asked: losses in a few dozen exact operations on approximated θ's
+
+Factors = tuple[tuple[fmpq_poly, int], ...]
+
+
+@dataclass(frozen=True)
+class RationalFunction:
+    """numerator(q)/denominator(q) over Q."""
+
+    numerator: fmpq_poly
+    denominator: fmpq_poly
+
+
+@dataclass(frozen=True)
+class CompiledPair:
+    """A `LeafPair` with numbers."""
+
+    total: RationalFunction
+    product: RationalFunction
+    rate: fmpq
+
+
+@dataclass(frozen=True)
+class CompiledBranch:
+    """A `Branch` with numbers: leaves are (point, value) pairs or `CompiledPair`."""
+
+    leaves: tuple[tuple[RationalFunction, RationalFunction] | CompiledPair, ...]
+    start: RationalFunction
+    factors: tuple[RationalFunction, ...]
+
+
+@dataclass(frozen=True)
+class CompiledCurve:
+    """x(q), m(q) as products of powers of polynomials over Q, and ψ(q); see `Parametrization`."""
+
+    point: Factors
+    stieltjes: Factors
+    psi: RationalFunction
+    branch: CompiledBranch | None
+
+
+def fraction_of(value: Any) -> fmpq:
+    """An int, Fraction, sympy Rational or mpmath number as an exact rational."""
+    if hasattr(value, "man_exp"):
+        sign, mantissa, exponent, _ = value._mpf_
+        number = fmpq(int(mantissa) * (-1 if sign else 1))
+        return number * fmpq(2) ** int(exponent) if exponent >= 0 else number / fmpq(2) ** int(-exponent)
+    if isinstance(value, sp.Rational):
+        return fmpq(int(value.p), int(value.q))
+    return fmpq(int(value.numerator), int(value.denominator))
+
+
+def rational_value(value: sp.Expr, digits: int) -> fmpq:
+    """A number as a rational: exact when it is rational, else to `digits` and a guard."""
+    value = sp.sympify(value)
+    if value.free_symbols:
+        names = ", ".join(sorted(str(s) for s in value.free_symbols))
+        raise InputError("specification", str(value), f"numbers where a number is asked for; still symbolic: {names}")
+    if value.is_Rational:
+        return fraction_of(value)
+    context = mpmath.MPContext()
+    context.dps = digits + _GUARD_DIGITS
+    return fraction_of(context.mpf(value._to_mpmath(context.prec) if not value.is_Float else value._mpf_))
+
+
+def evaluate(expression: sp.Expr, values: Mapping[sp.Symbol, fmpq]) -> fmpq:
+    """A rational function of the parameters, at rational values, exactly."""
+    numerator, denominator = sp.fraction(sp.together(expression))
+    top, bottom = _polynomial(numerator, values), _polynomial(denominator, values)
+    return top[0] / bottom[0]
+
+
+@lru_cache(maxsize=2048)
+def _terms(expression: sp.Expr) -> tuple[tuple[sp.Symbol, ...], tuple[tuple[tuple[int, ...], fmpq], ...]]:
+    parameters = tuple(sorted(expression.free_symbols - {Q}, key=str))
+    polynomial = sp.Poly(expression, Q, *parameters, domain="QQ")
+    return parameters, tuple((powers, fraction_of(sp.Rational(c))) for powers, c in polynomial.terms())
+
+
+def _polynomial(expression: sp.Expr, values: Mapping[sp.Symbol, fmpq]) -> fmpq_poly:
+    parameters, terms = _terms(expression)
+    numbers = [values[symbol] for symbol in parameters]
+    coefficients = [fmpq(0)] * (1 + max((powers[0] for powers, _ in terms), default=0))
+    for powers, coefficient in terms:
+        for number, power in zip(numbers, powers[1:], strict=True):
+            coefficient = coefficient * number**power
+        coefficients[powers[0]] += coefficient
+    return fmpq_poly(coefficients)
+
+
+@lru_cache(maxsize=1024)
+def _fraction(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    numerator, denominator = sp.fraction(sp.cancel(sp.together(expression)))
+    return numerator, denominator
+
+
+def _rational_function(expression: sp.Expr, values: Mapping[sp.Symbol, fmpq]) -> RationalFunction:
+    numerator, denominator = _fraction(expression)
+    return RationalFunction(_polynomial(numerator, values), _polynomial(denominator, values))
+
+
+def _factors(factors: Factored, values: Mapping[sp.Symbol, fmpq]) -> Factors:
+    return tuple((_polynomial(base, values), power) for base, power in factors)
+
+
+def compile_curve(curve: Parametrization, values: Mapping[sp.Symbol, fmpq]) -> CompiledCurve:
+    """The curve with numbers for its parameters."""
+    branch = None
+    if curve.branch is not None:
+        branch = CompiledBranch(
+            leaves=tuple(_leaf(leaf, values) for leaf in curve.branch.leaves),
+            start=_rational_function(curve.branch.start, values),
+            factors=tuple(_rational_function(factor, values) for factor in curve.branch.factors),
+        )
+    return CompiledCurve(
+        point=_factors(curve.point, values),
+        stieltjes=_factors(curve.stieltjes, values),
+        psi=_rational_function(curve.psi, values),
+        branch=branch,
+    )
+
+
+def _leaf(
+    leaf: Leaf | LeafPair, values: Mapping[sp.Symbol, fmpq]
+) -> tuple[RationalFunction, RationalFunction] | CompiledPair:
+    if isinstance(leaf, Leaf):
+        return _rational_function(leaf.point, values), _rational_function(leaf.value, values)
+    return CompiledPair(
+        _rational_function(leaf.total, values), _rational_function(leaf.product, values), evaluate(leaf.rate, values)
+    )

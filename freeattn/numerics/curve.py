@@ -1,0 +1,134 @@
+"""A rational curve in doubles, expanded about one rational origin so that nothing cancels near it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_poly
+from numpy.typing import NDArray
+
+from freeattn.numerics.branch import BranchTest
+from freeattn.numerics.compile import CompiledCurve, RationalFunction
+from freeattn.numerics.polynomials import coprime_powers, shifted, to_context, to_doubles
+
+__all__ = ["Chart", "ExactCurve"]
+
+Complex = NDArray[np.complex128]
+Factors = tuple[tuple[fmpq_poly, int], ...]
+
+_EXACT_ZERO = fmpq(1, 10**35)  # a constant term this far below the polynomial's size is the origin's rounding: a root
+
+
+class ExactCurve:
+    """x(q) and m(q) as constants times products of powers of coprime squarefree polynomials over Q."""
+
+    def __init__(self, compiled: CompiledCurve) -> None:
+        self.constant, self.point = coprime_powers(compiled.point)
+        self.stieltjes_constant, self.stieltjes = coprime_powers(compiled.stieltjes)
+        self.psi: RationalFunction = compiled.psi
+        self.branch = compiled.branch
+
+    def point_at(self, q: Any, context: Any) -> Any:
+        """x(q) for an mpmath number."""
+        return _product(self.constant, self.point, q, context)
+
+    def stieltjes_at(self, q: Any, context: Any) -> Any:
+        """m(q) for an mpmath number."""
+        return _product(self.stieltjes_constant, self.stieltjes, q, context)
+
+    def log_slope_at(self, q: Any, context: Any) -> Any:
+        """x'(q)/x(q) for an mpmath number."""
+        total = context.zero
+        for polynomial, power in self.point:
+            value, slope = context.polyval(_coefficients(polynomial, context), q, derivative=1)
+            total += power * slope / value
+        return total
+
+    @property
+    def residue(self) -> fmpq:
+        """lim q·x(q) at q → 0, where x = ∞."""
+        total = self.constant
+        for polynomial, power in self.point:
+            lowest = next(k for k, c in enumerate(polynomial.coeffs()) if c != 0)
+            total *= polynomial.coeffs()[lowest] ** power
+        return total
+
+    def point_exactly(self, q: fmpq) -> tuple[fmpq, fmpq]:
+        """(x, x') at a rational q that is neither a zero nor a pole."""
+        x, log_slope = self.constant, fmpq(0)
+        for polynomial, power in self.point:
+            value = polynomial(q)
+            x *= value**power
+            log_slope += power * polynomial.derivative()(q) / value
+        return x, x * log_slope
+
+
+def _coefficients(polynomial: fmpq_poly, context: Any) -> list[Any]:
+    return [to_context(c, context) for c in reversed(polynomial.coeffs())]
+
+
+def _product(constant: fmpq, factors: Factors, q: Any, context: Any) -> Any:
+    total = to_context(constant, context)
+    for polynomial, power in factors:
+        total *= context.polyval(_coefficients(polynomial, context), q) ** power
+    return total
+
+
+class Chart:
+    """The curve as a function of δ = q − origin, in doubles.
+
+    The coefficients are shifted exactly and rounded once. When the origin is a root of x(q), taken to many more digits
+    than a double has, x keeps full relative accuracy down to the smallest |δ|.
+    """
+
+    def __init__(self, curve: ExactCurve, origin: fmpq) -> None:
+        self.origin = origin
+        self.origin_double = int(origin.p) / int(origin.q)
+        self._constant = int(curve.constant.p) / int(curve.constant.q)
+        self._point = _doubles(curve.point, origin)
+        self._m_constant = int(curve.stieltjes_constant.p) / int(curve.stieltjes_constant.q)
+        self._stieltjes = _doubles(curve.stieltjes, origin)
+        self.test = None if curve.branch is None else BranchTest(curve.branch, curve.psi, origin)
+
+    def point(self, delta: Complex) -> tuple[Complex, Complex]:
+        """(x, x'/x) at δ."""
+        x = np.full(delta.shape, self._constant, dtype=delta.dtype)
+        slope = np.zeros(delta.shape, dtype=delta.dtype)
+        for coefficients, power in self._point:
+            value, derivative = _horner(coefficients, delta)
+            x = x * value**power
+            slope += power * (derivative / value)
+        return x, slope
+
+    def stieltjes(self, delta: Complex) -> Complex:
+        """m at δ (at the conjugate of the spectral point: Im m < 0 becomes Im m > 0 after conjugation)."""
+        m = np.full(delta.shape, self._m_constant, dtype=delta.dtype)
+        for coefficients, power in self._stieltjes:
+            m = m * _horner(coefficients, delta)[0] ** power
+        return m
+
+    def newton_step(self, delta: Complex, x: Complex) -> tuple[Complex, NDArray[np.float64]]:
+        """(step, relative residual) of Newton's method for log x(δ) = log x."""
+        value, slope = self.point(delta)
+        quotient = x / value
+        return np.log(quotient) / slope, np.abs(quotient - 1)
+
+
+def _horner(coefficients: NDArray[np.float64], delta: Complex) -> tuple[Complex, Complex]:
+    value = np.full(delta.shape, coefficients[-1], dtype=delta.dtype)
+    slope = np.zeros(delta.shape, dtype=delta.dtype)
+    for coefficient in coefficients[-2::-1]:
+        slope = slope * delta + value
+        value = value * delta + coefficient
+    return value, slope
+
+
+def _doubles(factors: Factors, origin: fmpq) -> tuple[tuple[NDArray[np.float64], int], ...]:
+    converted = []
+    for polynomial, power in factors:
+        coefficients = shifted(polynomial, origin).coeffs()
+        if coefficients and abs(coefficients[0]) < _EXACT_ZERO * max(abs(c) for c in coefficients):
+            coefficients[0] = fmpq(0)
+        converted.append((to_doubles(fmpq_poly(coefficients)), power))
+    return tuple(converted)

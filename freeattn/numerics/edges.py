@@ -1,0 +1,160 @@
+"""Bands of the support, from the critical points of x(q): all of them, gaps included, to any number of digits.
+
+Between two neighbouring special points (critical points, zeros and poles of x) a real q moves x monotonically. Such an
+interval either lies on the physical branch as a whole, then its image is free of spectrum, or not at all: the physical q
+continues analytically along the real axis until x' = 0. The bands are what the physical images leave of the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+from flint import fmpq
+
+from freeattn.errors import BranchError
+from freeattn.numerics.branch import physical_on_real_interval
+from freeattn.numerics.compile import fraction_of
+from freeattn.numerics.curve import ExactCurve
+from freeattn.numerics.polynomials import derivative_of_logarithm, real_roots
+
+__all__ = ["Band", "Edge", "Gap", "find_support"]
+
+PhysicalTest = Callable[[fmpq], bool]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An end of a band: the point x, its parameter q, and the power with which the density leaves or meets it."""
+
+    x: Any
+    q: Any
+    exponent: Fraction
+
+
+@dataclass(frozen=True)
+class Band:
+    """One interval of the support."""
+
+    left: Edge
+    right: Edge
+
+
+@dataclass(frozen=True)
+class Gap:
+    """An interval (low, high) free of continuous spectrum and the parameters at its ends."""
+
+    low: Any
+    high: Any
+    q_low: Any
+    q_high: Any
+
+
+@dataclass(frozen=True)
+class _Special:
+    q: Any
+    x: Any  # None at a pole
+    order: int  # of x − x(q) at a zero or critical point
+
+
+def find_support(
+    curve: ExactCurve, digits: int, physical: PhysicalTest | None = None
+) -> tuple[tuple[Band, ...], tuple[Gap, ...]]:
+    """(bands, gaps), ascending, to the given digits.
+
+    Args:
+        physical: decides whether a rational q inside a monotone interval is on the physical branch; the exact local test
+            of the curve when it has one.
+
+    Raises:
+        BranchError: when the physical intervals do not fit together to the complement of a bounded support.
+    """
+    special = _special_points(curve, digits)
+    test = physical or _local_test(curve)
+    gaps = sorted(
+        (gap for left, right in _intervals(special) if (gap := _gap(curve, left, right, test)) is not None),
+        key=lambda gap: gap.low,
+    )
+    if len(gaps) < 2 or gaps[0].low != -mpmath.inf or gaps[-1].high != mpmath.inf:
+        raise BranchError("the physical branch at infinity was not found among the real intervals of the parameter")
+    orders = {point.q: point.order for point in special}
+    bands = []
+    for before, after in zip(gaps, gaps[1:], strict=False):
+        if after.low < before.high:
+            raise BranchError(f"two physical intervals overlap near x = {mpmath.nstr(after.low, 10)}")
+        if after.low != before.high or after.q_low in orders and after.q_low != before.q_high:
+            bands.append(Band(_edge(before.high, before.q_high, orders), _edge(after.low, after.q_low, orders)))
+    return tuple(bands), tuple(gaps)
+
+
+def _edge(x: Any, q: Any, orders: dict[Any, int]) -> Edge:
+    order = orders[q]
+    return Edge(x, q, Fraction(1, order) - (1 if x == 0 else 0))
+
+
+def _special_points(curve: ExactCurve, digits: int) -> list[_Special]:
+    context = mpmath.MPContext()
+    context.dps = digits + 10
+    points = []
+    for polynomial, power in curve.point:
+        value = context.zero if power > 0 else None
+        points += [_Special(q, value, abs(power)) for q in real_roots(polynomial, digits)]
+    slope = derivative_of_logarithm(curve.point)
+    if slope.degree() > 0:
+        for part, multiplicity in slope.factor_squarefree()[1]:
+            points += [_Special(q, curve.point_at(q, context), multiplicity + 1) for q in real_roots(part, digits)]
+    return sorted(points, key=lambda point: point.q)
+
+
+def _intervals(special: Sequence[_Special]) -> list[tuple[_Special | None, _Special | None]]:
+    ends: list[_Special | None] = [None, *special, None]
+    return list(zip(ends, ends[1:], strict=False))
+
+
+def _local_test(curve: ExactCurve) -> PhysicalTest:
+    branch = curve.branch
+    if branch is None:
+        raise BranchError("no local test of the physical branch is known for this law")
+
+    def test(q: fmpq) -> bool:
+        x, slope = curve.point_exactly(q)
+        return physical_on_real_interval(branch, curve.psi, q, slope, x)
+
+    return test
+
+
+def _between(left: _Special | None, right: _Special | None) -> fmpq:
+    if left is None and right is None:
+        return fmpq(1)
+    if left is None:
+        assert right is not None
+        return fraction_of(right.q) - 1 - abs(fraction_of(right.q))
+    if right is None:
+        return fraction_of(left.q) + 1 + abs(fraction_of(left.q))
+    return (fraction_of(left.q) + fraction_of(right.q)) / 2
+
+
+def _gap(curve: ExactCurve, left: _Special | None, right: _Special | None, test: PhysicalTest) -> Gap | None:
+    middle = _between(left, right)
+    if left is not None and right is not None and left.q == right.q:
+        return None
+    if not test(middle):
+        return None
+    _, slope = curve.point_exactly(middle)
+    ends = [(left, -1), (right, 1)] if slope > 0 else [(right, -1), (left, 1)]  # low x first
+    (low, q_low), (high, q_high) = (_image(curve, end, sign) for end, sign in ends)
+    return Gap(low, high, q_low, q_high)
+
+
+def _image(curve: ExactCurve, end: _Special | None, sign: int) -> tuple[Any, Any]:
+    """(x, q) at an end of a monotone interval; `sign` says whether x rises (+1) or falls (−1) towards it."""
+    if end is not None:
+        return (sign * mpmath.inf if end.x is None else end.x), end.q
+    degree = sum(polynomial.degree() * power for polynomial, power in curve.point)
+    if degree > 0:
+        return sign * mpmath.inf, mpmath.inf
+    limit = mpmath.mpf(0) if degree < 0 else mpmath.mpf(int(curve.constant.p)) / int(curve.constant.q)
+    return limit, mpmath.inf

@@ -1,0 +1,150 @@
+"""The exact side of a law in numbers: units, curve, moments and atoms at any number of digits.
+
+Laws of attention are homogeneous in (θ₁, θ₂): numbers are computed with θ₁ = 1, θ₂ = c = θ₂/θ₁ and then dilated by θ₁, so
+that a large e^{β²} costs no accuracy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import mpmath
+import sympy as sp
+from flint import fmpq
+
+from freeattn.errors import InputError
+from freeattn.model.attention import Attention
+from freeattn.numerics.compile import CompiledCurve, compile_curve, rational_value
+from freeattn.numerics.polynomials import to_context
+from freeattn.theory import symbols as sym
+from freeattn.theory.attention_laws import law_of
+from freeattn.theory.equivalent import equivalent_of
+from freeattn.theory.system import system_of
+from freeattn.theory.transforms import Law
+
+__all__ = ["Atom", "ExactLaw", "exact_law"]
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A point mass: location and weight. Weights are exact (Fraction) when the ratios are rational."""
+
+    location: float
+    weight: Fraction | float
+
+
+@dataclass(frozen=True)
+class ExactLaw:
+    """A law expression with values for its symbols, in the unit θ₁ (attention) or 1.
+
+    Attributes:
+        source: the specification or law expression.
+        expression: the law in symbols.
+        values: symbols other than θ's ↦ numbers.
+        mean_one: True when the unit is 1/mean instead.
+    """
+
+    source: Attention | Law
+    expression: Law
+    values: tuple[tuple[sp.Symbol, sp.Expr], ...]
+    mean_one: bool = False
+
+    def normalized(self) -> ExactLaw:
+        """The same law in the unit that makes its mean one."""
+        return replace(self, mean_one=True)
+
+    def numbers(self, digits: int) -> dict[sp.Symbol, fmpq]:
+        """Every symbol as a rational number: exact, or to `digits` and a guard."""
+        numbers = {symbol: rational_value(value, digits) for symbol, value in self.values}
+        if isinstance(self.source, Attention):
+            numbers[sym.THETA_1] = fmpq(1)
+            numbers[sym.THETA_2] = _ratio_of_thetas(self.source, digits)
+        return numbers
+
+    def curve(self, digits: int) -> CompiledCurve:
+        """The compiled curve of the law in its own unit."""
+        parametrization = system_of(self.expression).parametrization
+        assert parametrization is not None  # every system of this route has one
+        return compile_curve(parametrization, self.numbers(digits))
+
+    def unit(self, digits: int) -> Any:
+        """What one unit of the curve is worth: θ₁, or 1/mean (an mpmath number)."""
+        context = _context(digits)
+        if self.mean_one:
+            return 1 / to_context(_fmpq(self._moments(1, digits)[0]), context)
+        if not isinstance(self.source, Attention):
+            return context.one
+        theta_1 = equivalent_of(self.source).numeric(digits + 15)[0]
+        return context.mpf(theta_1)
+
+    def moments(self, order: int, digits: int) -> tuple[Any, ...]:
+        """m_1 … m_order as mpmath numbers, from the exact series."""
+        context, unit = _context(digits), self.unit(digits)
+        return tuple(
+            to_context(_fmpq(m), context) * unit**k for k, m in enumerate(self._moments(order, digits), 1)
+        )
+
+    def _moments(self, order: int, digits: int) -> tuple[sp.Rational, ...]:
+        return self._numeric(digits).moments(order)  # type: ignore[return-value]
+
+    def _numeric(self, digits: int) -> Law:
+        numbers = self.numbers(digits)
+        return _substituted(self.expression, tuple(sorted(numbers.items(), key=str)))
+
+    @cached_property
+    def atoms(self) -> tuple[Atom, ...]:
+        """Point masses of positive weight in the unit of the curve, ascending."""
+        atoms = [
+            Atom(float(location), _weight(weight)) for location, weight in self._numeric(15).atoms() if weight > 0
+        ]
+        return tuple(sorted(atoms, key=lambda atom: atom.location))
+
+
+def exact_law(source: Attention | Law) -> ExactLaw:
+    """The exact data of a specification or of a law expression without symbols.
+
+    Raises:
+        InputError: when symbols are left.
+    """
+    if isinstance(source, Law):
+        left = sorted(str(s) for s in system_of(source).parameters)
+        if left:
+            raise InputError("law", str(source), f"a law without symbols; still symbolic: {', '.join(left)}")
+        return ExactLaw(source, source, ())
+    if source.symbolic:
+        raise InputError("specification", source.to_dict(), "numbers for every field; use derive() for symbols")
+    expression = law_of(source)
+    return ExactLaw(source, expression.law, expression.values)
+
+
+@lru_cache(maxsize=256)
+def _ratio_of_thetas(spec: Attention, digits: int) -> fmpq:
+    equivalent = equivalent_of(spec)
+    if equivalent.exact:
+        return rational_value(sp.cancel(equivalent.theta_2 / equivalent.theta_1), digits)
+    theta_1, theta_2 = equivalent.numeric(digits + 15)
+    context = _context(digits)
+    from_numbers = context.mpf(theta_2) / context.mpf(theta_1)
+    return rational_value(sp.Float(from_numbers, digits + 15), digits)
+
+
+@lru_cache(maxsize=64)
+def _substituted(expression: Law, numbers: tuple[tuple[sp.Symbol, fmpq], ...]) -> Law:
+    return expression.substitute({symbol: sp.Rational(int(v.p), int(v.q)) for symbol, v in numbers})
+
+
+def _context(digits: int) -> Any:
+    context = mpmath.MPContext()
+    context.dps = digits + 10
+    return context
+
+
+def _fmpq(value: sp.Rational) -> fmpq:
+    return fmpq(int(value.p), int(value.q))
+
+
+def _weight(weight: sp.Expr) -> Fraction | float:
+    return Fraction(int(weight.p), int(weight.q)) if weight.is_Rational else float(weight)

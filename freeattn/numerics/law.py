@@ -1,0 +1,298 @@
+"""SpectralLaw: a limiting law in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy as sp
+from numpy.typing import ArrayLike, NDArray
+
+from freeattn.errors import BranchError, InputError
+from freeattn.model.attention import Attention
+from freeattn.numerics.engine import Engine
+from freeattn.numerics.exact import Atom, ExactLaw, exact_law
+from freeattn.numerics.precise import as_number
+from freeattn.numerics.rational import RationalEngine
+from freeattn.theory.transforms import Law
+
+__all__ = ["Atom", "SpectralLaw", "law"]
+
+Array = NDArray[np.float64]
+
+DOUBLE_DIGITS = 15
+_MAX_DIGITS = 2000
+_MASS_TOLERANCE = 1e-9  # of total mass, and of the mean relative to itself; panels are resolved to about 1e-13
+_QUANTILE_STEPS = 40
+
+
+def law(source: Attention | Law) -> SpectralLaw:
+    """The limiting law of the squared singular values of the output of an attention layer, or a law expression in numbers.
+
+    Args:
+        source: an `Attention` whose sizes or ratios are numbers, or a `Law` of `freeattn.theory.transforms`.
+
+    Raises:
+        InputError: when the source is still symbolic.
+        NotCoveredError: when no law is known for it.
+        BranchError: when the computed law fails its own check (total mass and mean).
+    """
+    if not isinstance(source, (Attention, Law)):
+        raise InputError("source", source, "an Attention or a law expression")
+    exact = exact_law(source)
+    return SpectralLaw(RationalEngine(exact.curve), exact)
+
+
+class SpectralLaw:
+    """A probability law on the line: bands with a density, and atoms.
+
+    For an `Attention` it is the limit of the empirical law of the n_tokens eigenvalues of M Mᵀ, M the centered output,
+    zeros included (arXiv 2610.10033, Theorem 3.1). It says nothing about single outliers above the bulk. The Stieltjes
+    transform is m(z) = ∫ ν(dx)/(x − z): Im m > 0 for Im z > 0, ρ = Im m(x + i0)/π.
+
+    All functions of x, z or p are vectorized. `digits=` asks for more than double precision: the answer is then one
+    mpmath number (one point at a time), and nothing global is changed.
+    """
+
+    def __init__(self, engine: Engine, exact: ExactLaw) -> None:
+        self._engine = engine
+        self._exact = exact
+        self._unit = float(exact.unit(DOUBLE_DIGITS))
+        self._check()
+
+    @property
+    def spec(self) -> Attention | Law:
+        """What the law was made from."""
+        return self._exact.source
+
+    def __repr__(self) -> str:
+        bands = ", ".join(f"[{a:.6g}, {b:.6g}]" for a, b in self.edges)
+        atoms = ", ".join(f"{float(atom.weight):.6g} at {atom.location:g}" for atom in self.atoms) or "none"
+        return f"<SpectralLaw mean {self.mean:.6g}, bands {bands or 'none'}, atoms {atoms}>"
+
+    def _check(self) -> None:
+        """Total mass one and the exact mean, or the wrong root was taken somewhere."""
+        mass = sum(self._engine.masses) + sum(float(atom.weight) for atom in self.atoms)
+        if abs(mass - 1) > _MASS_TOLERANCE:
+            raise BranchError(f"the law has total mass {mass:.12g} instead of 1: a root is on the wrong branch")
+        size = max(abs(b) for edges in self.edges for b in edges) if self.edges else 0.0
+        found = self.integrate(lambda x: x)
+        if abs(found - self.mean) > _MASS_TOLERANCE * max(abs(self.mean), 1e-6 * size):
+            raise BranchError(f"the law has mean {found:.12g} instead of {self.mean:.12g}: a root is on the wrong branch")
+
+    # Exact data ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def mean(self) -> float:
+        """The first moment."""
+        return float(self.moments(1)[0])
+
+    def moments(self, order: int, digits: int = DOUBLE_DIGITS) -> tuple[Any, ...]:
+        """m_1 … m_order, from the exact series, not from the density; mpmath numbers when digits > 15."""
+        if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+            raise InputError("order", order, "a positive integer")
+        values = self._exact.moments(order, _digits(digits))
+        return tuple(float(v) for v in values) if digits <= DOUBLE_DIGITS else values
+
+    @cached_property
+    def atoms(self) -> tuple[Atom, ...]:
+        """Point masses, ascending; weights are exact."""
+        return tuple(Atom(self._unit * atom.location, atom.weight) for atom in self._exact.atoms)
+
+    @cached_property
+    def edges(self) -> tuple[tuple[float, float], ...]:
+        """(left, right) of each band of the continuous spectrum, ascending, correct to double rounding."""
+        return tuple((float(a), float(b)) for a, b in self.edges_to(DOUBLE_DIGITS + 5))
+
+    def edges_to(self, digits: int) -> tuple[tuple[Any, Any], ...]:
+        """`edges` as mpmath numbers with the given decimal digits."""
+        unit = self._exact.unit(_digits(digits))
+        return tuple((unit * band.left.x, unit * band.right.x) for band in self._engine.bands(digits))
+
+    @property
+    def edge_exponents(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Power of |x − edge| with which the density starts at each end: 1/2, or 1/k − 1 at a hard edge at 0."""
+        bands = self._engine.bands(DOUBLE_DIGITS)
+        return tuple((band.left.exponent, band.right.exponent) for band in bands)
+
+    @property
+    def band_masses(self) -> tuple[float, ...]:
+        """Mass of each band."""
+        return self._engine.masses
+
+    # Functions -----------------------------------------------------------------------------------------------------
+
+    def density(self, x: ArrayLike, digits: int = DOUBLE_DIGITS) -> Any:
+        """ρ(x) = Im m(x + i0)/π of the continuous part: 0 outside the bands, inf at a hard edge; atoms are not in it.
+
+        Raises:
+            InputError: for NaN or infinite x.
+        """
+        if digits > DOUBLE_DIGITS:
+            unit = self._exact.unit(_digits(digits))
+            point = _one_number("x", x, real=True) / unit
+            if any(a == point for (a, _), (e, _) in zip(self._band_ends(digits), self.edge_exponents, strict=True) if e < 0):
+                return mpmath.inf
+            m = self._engine.stieltjes_to(point, digits)
+            return abs(m.imag) / (mpmath.MPContext().pi if m.imag == 0 else _pi(digits)) / unit
+        points = _real_array("x", x, finite=True)
+        return _as_given(x, self._engine.density(points / self._unit) / self._unit)
+
+    def _band_ends(self, digits: int) -> list[tuple[Any, Any]]:
+        return [(band.left.x, band.right.x) for band in self._engine.bands(digits)]
+
+    def cdf(self, x: ArrayLike, digits: int = DOUBLE_DIGITS) -> Any:
+        """ν((−∞, x]), right-continuous, atoms included.
+
+        Raises:
+            InputError: for NaN.
+        """
+        if digits > DOUBLE_DIGITS:
+            unit = self._exact.unit(_digits(digits))
+            point = _one_number("x", x, real=True)
+            below = sum((_mp(a.weight, digits) for a in self._exact.atoms if a.location * unit <= point), mpmath.mpf(0))
+            return below + self._engine.integrate_to(lambda t: t * 0 + 1, digits, upper=point / unit)
+        points = _real_array("x", x, finite=False)
+        total = self._engine.mass_below(points / self._unit)
+        for atom in self.atoms:
+            total = total + float(atom.weight) * (points >= atom.location)
+        return _as_given(x, np.clip(total, 0.0, 1.0))
+
+    def quantile(self, p: ArrayLike, digits: int = DOUBLE_DIGITS) -> Any:
+        """inf{x : cdf(x) ≥ p}; p = 0 gives the lower end of the support.
+
+        Raises:
+            InputError: for p outside [0, 1].
+        """
+        if digits > DOUBLE_DIGITS:
+            return self._quantile_to(p, digits)
+        levels = _real_array("p", p, finite=True)
+        if ((levels < 0) | (levels > 1)).any():
+            raise InputError("p", float(levels[(levels < 0) | (levels > 1)].flat[0]), "a probability in [0, 1]")
+        return _as_given(p, self._quantiles(levels))
+
+    def _quantiles(self, levels: Array) -> Array:
+        result = np.full(levels.shape, np.nan)
+        remaining = levels.copy()
+        for atom in self.atoms:
+            weight = float(atom.weight)
+            before = float(self.cdf(atom.location)) - weight
+            at_atom = (levels > before) & (levels <= before + weight)
+            result[at_atom] = atom.location
+            remaining = np.where(levels > before + weight, remaining - weight, remaining)
+        free = np.isnan(result)
+        if free.any() and self.edges:
+            result[free] = self._unit * self._engine.quantile(np.maximum(remaining[free], 0.0))
+        lowest = min([atom.location for atom in self.atoms] + [left for left, _ in self.edges])
+        return np.where(levels == 0, lowest, result)
+
+    def _quantile_to(self, p: Any, digits: int) -> Any:
+        level = _one_number("p", p, real=True)
+        x: Any = self.quantile(float(level))
+        if any(float(x) == atom.location for atom in self.atoms) or not 0 < level < 1:
+            return x
+        x = mpmath.mpf(float(x))
+        for _ in range(_QUANTILE_STEPS):
+            step = (self.cdf(x, digits) - level) / self.density(x, digits)
+            x = x - step
+            if abs(step) <= abs(x) * mpmath.mpf(10) ** (-digits):
+                break
+        return x
+
+    def stieltjes(self, z: ArrayLike, digits: int = DOUBLE_DIGITS) -> Any:
+        """m(z) = ∫ ν(dx)/(x − z); at real z the boundary value from the upper half-plane.
+
+        Raises:
+            InputError: at an atom or a hard edge, where m is infinite, and for NaN or infinite z.
+        """
+        if digits > DOUBLE_DIGITS:
+            number = _one_number("z", z, real=False)
+            unit = self._exact.unit(_digits(digits))
+            self._refuse_atoms(np.array([complex(number)]))
+            return self._engine.stieltjes_to(number / unit, digits) / unit
+        points = np.asarray(z, dtype=complex)
+        if not np.isfinite(points).all():
+            raise InputError("z", complex(points[~np.isfinite(points)].flat[0]), "a finite complex number")
+        self._refuse_atoms(points)
+        m = self._engine.stieltjes(points.ravel() / self._unit).reshape(points.shape) / self._unit
+        return complex(m) if np.ndim(z) == 0 else m
+
+    def _refuse_atoms(self, points: NDArray[np.complex128]) -> None:
+        for atom in self.atoms:
+            if (points == atom.location).any():
+                raise InputError("z", atom.location, "a point off the atoms, where the Stieltjes transform is infinite")
+
+    def integrate(self, function: Callable[[Any], Any], digits: int = DOUBLE_DIGITS) -> Any:
+        """∫ f dν, atoms included; f is called with arrays (doubles) or single mpmath numbers (digits > 15).
+
+        Raises:
+            ConvergenceError: when f is too rough on the support.
+        """
+        if digits > DOUBLE_DIGITS:
+            unit = self._exact.unit(_digits(digits))
+            atoms = sum((_mp(a.weight, digits) * function(a.location * unit) for a in self._exact.atoms), mpmath.mpf(0))
+            return atoms + self._engine.integrate_to(lambda t: function(unit * t), digits)
+        total = self._engine.integrate(lambda t: function(self._unit * t))
+        for atom in self.atoms:
+            total += float(atom.weight) * float(np.asarray(function(np.array([atom.location]))).ravel()[0])
+        return total
+
+    def normalized(self) -> SpectralLaw:
+        """The same law with mean one.
+
+        Raises:
+            InputError: when the mean is not positive.
+        """
+        if not self.mean > 0:
+            raise InputError("mean", self.mean, "positive to normalize")
+        return SpectralLaw(self._engine, self._exact.normalized())
+
+
+def _digits(digits: int) -> int:
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= _MAX_DIGITS:
+        raise InputError("digits", digits, f"an integer from 1 to {_MAX_DIGITS}")
+    return max(digits, DOUBLE_DIGITS)
+
+
+def _pi(digits: int) -> Any:
+    context = mpmath.MPContext()
+    context.dps = digits + 10
+    return +context.pi
+
+
+def _mp(value: Fraction | float, digits: int) -> Any:
+    context = mpmath.MPContext()
+    context.dps = digits + 10
+    return as_number(context, value)
+
+
+def _one_number(name: str, value: Any, real: bool) -> Any:
+    """One finite number, exactly: int, Fraction, float, decimal string, sympy or mpmath number."""
+    context = mpmath.MPContext()
+    context.dps = _MAX_DIGITS
+    try:
+        number = as_number(context, value)
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise InputError(name, value, "one number when digits > 15") from None
+    if not context.isfinite(number) or (real and context.im(number) != 0):
+        raise InputError(name, value, "a finite real number" if real else "a finite complex number")
+    return context.re(number) if real else number
+
+
+def _real_array(name: str, value: ArrayLike, finite: bool) -> Array:
+    try:
+        points = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(name, value, "real numbers") from None
+    bad = ~np.isfinite(points) if finite else np.isnan(points)
+    if bad.any():
+        raise InputError(name, float(points[bad].flat[0]), "finite numbers" if finite else "numbers, not NaN")
+    return points
+
+
+def _as_given(given: ArrayLike, values: Array) -> Any:
+    return float(values) if np.ndim(given) == 0 else values

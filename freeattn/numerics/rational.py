@@ -1,0 +1,196 @@
+"""Numbers of a law that is a rational curve: the engine of all closed laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from freeattn.errors import BranchError, InputError
+from freeattn.numerics.bands import BandMap, PanelBand, build_panels
+from freeattn.numerics.compile import CompiledCurve, fraction_of
+from freeattn.numerics.continuation import Tracker, newton
+from freeattn.numerics.curve import Chart, ExactCurve
+from freeattn.numerics.edges import Band, Gap, find_support
+from freeattn.numerics.engine import Engine
+from freeattn.numerics.gaps import physical_by_continuation, solve_in_gap
+from freeattn.numerics.precise import PreciseCurve
+
+__all__ = ["RationalEngine"]
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+_DOUBLE_DIGITS = 40  # exact work behind double results: coefficients, origins and edges are then rounded once
+_EDGE_ULPS = 64  # this near an edge x itself is rounded by as much as its distance: the panel series stands for the root
+
+
+class RationalEngine(Engine):
+    """Engine of a curve x(q), m(q).
+
+    Args:
+        compiled: digits ↦ the curve with parameters to that many digits.
+    """
+
+    def __init__(self, compiled: Callable[[int], CompiledCurve]) -> None:
+        self._compiled = compiled
+        self._curve = self._exact(_DOUBLE_DIGITS)
+        bands, self._gaps = self._support(_DOUBLE_DIGITS)
+        self._bands = bands
+        self._edges = [(float(band.left.x), float(band.right.x)) for band in bands]
+        self._chart = Chart(self._curve, self._origin(self._gaps))
+        self._tracker = _tracker(self._chart, self._curve, self._gaps)
+        self._precise: dict[int, PreciseCurve] = {}
+
+    def _exact(self, digits: int) -> ExactCurve:
+        return ExactCurve(self._compiled(digits))
+
+    def _support(self, digits: int) -> tuple[tuple[Band, ...], tuple[Gap, ...]]:
+        curve = self._curve if digits == _DOUBLE_DIGITS else self._exact(digits)
+        if curve.branch is not None:
+            return find_support(curve, digits)
+        return find_support(curve, digits, physical_by_continuation(curve))
+
+    @staticmethod
+    def _origin(gaps: tuple[Gap, ...]) -> Any:
+        """The q at which x = 0 is reached from below, so that small x keep their accuracy; 0 without one."""
+        at_zero = [gap.q_high for gap in gaps if gap.high == 0 and mpmath.isfinite(gap.q_high)]
+        return fraction_of(at_zero[0]) if at_zero else fraction_of(0)
+
+    @lru_cache(maxsize=8)  # noqa: B019 (an engine lives as long as its law)
+    def bands(self, digits: int) -> tuple[Band, ...]:
+        return self._bands if digits <= 15 else self._support(digits)[0]
+
+    # The continuous part -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _panels(self) -> tuple[PanelBand, ...]:
+        panels = []
+        for band, (left, right) in zip(self._bands, self._edges, strict=True):
+            order = int(1 / (1 + band.left.exponent)) if band.left.exponent < 0 else 0
+            panels.append(build_panels(BandMap(left, right, order), self._solve_band))
+        return tuple(panels)
+
+    def _solve_band(self, x: Array, start: Complex | None) -> tuple[Complex, Array]:
+        """(δ, ρ) strictly inside a band: Newton from the start where that passes the branch test, else from infinity."""
+        target = x.astype(complex)
+        if start is None:
+            delta = self._tracker.solve(target)
+        else:
+            delta, good = newton(self._chart, start, target)
+            good &= self._tracker.accept(delta, target, strict=True)
+            if not good.all():
+                delta[~good] = self._tracker.solve(target[~good])
+        good = self._tracker.accept(delta, target, strict=True)
+        rho = -self._chart.stieltjes(delta).imag / np.pi
+        if not np.all(good & (rho > 0)):
+            raise BranchError(f"no physical root at x = {x[~(good & (rho > 0))][0]!r} inside a band")
+        return delta, rho
+
+    def density(self, x: Array) -> Array:
+        result = np.zeros(x.shape)
+        for (left, right), panel in zip(self._edges, self._panels, strict=True):
+            inside = (x > left) & (x < right)
+            if inside.any():
+                result[inside] = self._density_in(x[inside], left, right, panel)
+            if panel.map.order:
+                result[x == left] = np.inf
+        return result
+
+    def _density_in(self, x: Array, left: float, right: float, panel: PanelBand) -> Array:
+        theta = panel.map.angle(x)
+        margin = _EDGE_ULPS * np.spacing(np.array([0.0 if panel.map.order else left, right]))
+        close = (x - left <= margin[0]) | (right - x <= margin[1])
+        rho = np.empty(x.shape)
+        if close.any():
+            rho[close] = panel.density_series(theta[close])
+        if not close.all():
+            rho[~close] = self._solve_band(x[~close], panel.guess(theta[~close]))[1]
+        return rho
+
+    @property
+    def masses(self) -> tuple[float, ...]:
+        return tuple(panel.mass for panel in self._panels)
+
+    def mass_below(self, x: Array) -> Array:
+        total = np.zeros(x.shape)
+        for (left, right), panel in zip(self._edges, self._panels, strict=True):
+            inside = (x > left) & (x < right)
+            total = np.where(x >= right, total + panel.mass, total)
+            if inside.any():
+                total[inside] += panel.mass_to(panel.map.angle(x[inside]))
+        return total
+
+    def quantile(self, mass: Array) -> Array:
+        ends = np.cumsum(self.masses)
+        index = np.clip(np.searchsorted(ends, mass, side="left"), 0, len(ends) - 1)
+        result = np.empty(mass.shape)
+        for k, panel in enumerate(self._panels):
+            chosen = index == k
+            if chosen.any():
+                inner = mass[chosen] - (ends[k - 1] if k else 0.0)
+                result[chosen] = panel.map.point(panel.angle_of_mass(inner))
+        return result
+
+    def integrate(self, function: Callable[[Array], Array]) -> float:
+        return float(sum(panel.integrate(function) for panel in self._panels))
+
+    # The Stieltjes transform ---------------------------------------------------------------------------------------
+
+    def stieltjes(self, z: Complex) -> Complex:
+        result = np.empty(z.shape, dtype=complex)
+        real = z.imag == 0
+        if (~real).any():
+            upper = np.where(z.imag > 0, z, np.conj(z))[~real]
+            m = np.conj(self._chart.stieltjes(self._tracker.solve(np.conj(upper))))
+            result[~real] = np.where(z.imag[~real] > 0, m, np.conj(m))
+        if real.any():
+            result[real] = self._boundary(z.real[real])
+        return result
+
+    def _boundary(self, x: Array) -> Complex:
+        result = np.full(x.shape, np.nan, dtype=complex)
+        for (left, right), panel in zip(self._edges, self._panels, strict=True):
+            if panel.map.order and (x == left).any():
+                raise InputError("z", left, "a point off the hard edge, where the Stieltjes transform is infinite")
+            inside = (x > left) & (x < right)
+            if inside.any():
+                delta, _ = self._solve_band(x[inside], panel.guess(panel.map.angle(x[inside])))
+                result[inside] = np.conj(self._chart.stieltjes(delta))
+        for gap in self._gaps:
+            outside = np.isnan(result) & (x >= float(gap.low)) & (x <= float(gap.high))
+            if outside.any():
+                result[outside] = self._chart.stieltjes(solve_in_gap(self._chart, gap, x[outside]))
+        return result
+
+    # Any precision -------------------------------------------------------------------------------------------------
+
+    def _precise_curve(self, digits: int) -> PreciseCurve:
+        if digits not in self._precise:
+            curve = self._exact(digits)
+            bands, gaps = self._support(digits)
+            self._precise[digits] = PreciseCurve(curve, bands, gaps, digits, self._start)
+        return self._precise[digits]
+
+    def _start(self, z: complex) -> complex:
+        """q in doubles at z off the real axis or inside a band (upper half-plane of q)."""
+        x = np.array([z.real - 1j * abs(z.imag)])
+        return complex(self._tracker.solve(x)[0] + self._chart.origin_double)
+
+    def stieltjes_to(self, z: Any, digits: int) -> Any:
+        return self._precise_curve(digits).stieltjes(z)
+
+    def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
+        breaks = [panel.breaks for panel in self._panels]
+        return self._precise_curve(digits).integrate(function, breaks, upper)
+
+
+def _tracker(chart: Chart, curve: ExactCurve, gaps: tuple[Gap, ...]) -> Tracker:
+    reach = max(abs(float(gap.low)) for gap in gaps[1:])
+    reach = max(reach, max(abs(float(gap.high)) for gap in gaps[:-1]))
+    residue = float(curve.residue.p) / float(curve.residue.q) if curve.residue else 0.0
+    return Tracker(chart, reach, residue)

@@ -1,0 +1,34 @@
+"""Say it and show it: tables, plots and LaTeX of laws and verifications.
+
+Names load when first used (PEP 562): tables bring rich, plots bring numpy and, when one is drawn, matplotlib.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "architectures_table": "freeattn.report.tables",
+    "law_tables": "freeattn.report.tables",
+    "progress_on_stderr": "freeattn.report.tables",
+    "render": "freeattn.report.tables",
+    "verification_tables": "freeattn.report.tables",
+    "check_plot_file": "freeattn.report.plot",
+    "density_rows": "freeattn.report.plot",
+    "law_grid": "freeattn.report.plot",
+    "plot_law": "freeattn.report.plot",
+    "save_law_plot": "freeattn.report.plot",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'freeattn.report' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,212 @@
+"""Tables for people, and the progress bar. Importing this module imports rich."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from freeattn.report.numbers import DOUBLE_DIGITS, number_text
+
+__all__ = [
+    "architectures_table", "edge_kind", "law_tables", "progress_on_stderr", "render", "sharing_text",
+    "verification_tables",
+]
+
+_PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
+_SIZES = ("n_tokens", "d_model", "n_heads", "n_kv_heads", "d_key", "d_value", "d_out")
+_EXACT = ("gamma_key", "gamma_value", "gamma_out", "beta", "value_scale", "output_scale")
+_N_MOMENTS = 4
+_LONGEST_EXACT = 20  # characters of a fraction that is still worth reading
+_SQUARE_ROOT = 0.5
+_PRESET_COLUMNS = (
+    "name", "d_model", "heads/kv", "d_key/value", "n_tokens", "gamma_key/value/out", "law", "confirmed",
+)
+_N_NUMBER_COLUMNS = 6  # the name and the numbers come first
+
+
+def render(*parts: RenderableType) -> str:
+    """The parts as text for stdout: as wide as the terminal, or one line for each row in a pipe."""
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    console = Console(file=sys.stdout, width=width, highlight=False, soft_wrap=width is not None)
+    with console.capture() as capture:
+        for number, part in enumerate(parts):
+            if number and isinstance(part, Table):
+                console.print()
+            console.print(part)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def _table(title: str, *columns: str, left: int = 1, gap: int = 2) -> Table:
+    """A table whose first `left` columns are texts and the others numbers, with `gap` ≥ 1 blanks between."""
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False,
+        show_edge=False, padding=(0, gap - 1, 0, 0),
+    )
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="left" if number < left else "right", overflow="fold")
+    return table
+
+
+# A law ------------------------------------------------------------------------------------------------------
+
+
+def edge_kind(exponent: float) -> str:
+    """What an edge is called where the density goes like distance^exponent."""
+    if exponent == _SQUARE_ROOT:
+        return "square root"
+    power = Fraction(exponent).limit_denominator(1000)
+    return f"{'hard, ' if exponent < 0 else ''}x^({power})"
+
+
+def law_tables(
+    law: Any, preset: str | None = None, digits: int = DOUBLE_DIGITS
+) -> tuple[RenderableType, ...]:
+    """The specification, the law and its bands as tables, then what the theory does not model."""
+    normalized = law.normalized()
+    return (
+        _spec_table(law.spec, preset),
+        _numbers_table(law, normalized, digits),
+        _bands_table(law, normalized, digits),
+        *_not_modelled(law.spec),
+    )
+
+
+def _spec_table(spec: Any, preset: str | None) -> Table:
+    table = _table(f"{preset or 'Attention'}: output {spec.output}", "field", "exact", "value")
+    for name in (*_SIZES, *_EXACT):
+        value = getattr(spec, name)
+        if value is None or (name.endswith("_scale") and value == 1):
+            continue
+        exact = str(value)
+        shown = exact if len(exact) <= _LONGEST_EXACT else ""
+        table.add_row(name, shown, "" if isinstance(value, int) else f"{float(value):.10g}")
+    table.add_row("tie", spec.tie.shorthand, "")
+    table.add_row("scores", spec.scores.name, "")
+    table.add_row("inputs", spec.inputs.name, "")
+    return table
+
+
+def _numbers_table(law: Any, normalized: Any, digits: int) -> Table:
+    table = _table("Squared singular values of the centered output", "", "law", "mean one")
+    moments, scaled = (
+        one.moments(_N_MOMENTS, digits=max(digits, DOUBLE_DIGITS)) for one in (law, normalized)
+    )
+    for order, (moment, other) in enumerate(zip(moments, scaled, strict=True), start=1):
+        name = "mean" if order == 1 else f"moment {order}"
+        table.add_row(name, number_text(moment, digits), number_text(1 if order == 1 else other, digits))
+    for atom, other in zip(law.atoms, normalized.atoms, strict=True):
+        table.add_row("atom at", number_text(atom.location, digits), number_text(other.location, digits))
+        table.add_row("weight of the atom", *(number_text(one.weight, digits) for one in (atom, other)))
+    if not law.atoms:
+        table.add_row("atoms", "none", "none")
+    return table
+
+
+def _bands_table(law: Any, normalized: Any, digits: int) -> Table:
+    table = _table("Bands", "band", "edge", "density there", "law", "mean one", "mass", left=3)
+    exact = digits > DOUBLE_DIGITS
+    edges, scaled = (one.edges_to(digits) if exact else one.edges for one in (law, normalized))
+    bands = zip(edges, scaled, law.edge_exponents, law.band_masses, strict=True)
+    for number, (band, other, kinds, band_mass) in enumerate(bands, start=1):
+        for side, name in enumerate(("left", "right")):
+            ends = (number_text(one[side], digits) for one in (band, other))
+            label, mass = (str(number), f"{band_mass:.10g}") if side == 0 else ("", "")
+            table.add_row(label, name, edge_kind(float(kinds[side])), *ends, mass)
+    return table
+
+
+def _not_modelled(spec: Any) -> tuple[RenderableType, ...]:
+    return (Text("Not modelled: " + "; ".join(spec.not_modelled)),) if spec.not_modelled else ()
+
+
+# Presets ----------------------------------------------------------------------------------------------------
+
+
+def sharing_text(preset: Any) -> str:
+    """How keys and values are shared across heads, and whether they are tied within one."""
+    if preset.n_kv_heads == preset.n_heads:
+        text = "no"
+    elif preset.n_kv_heads == 1:
+        text = "all heads"
+    else:
+        text = f"by {preset.n_heads // preset.n_kv_heads}"
+    return text if preset.tie == "none" else f"{text}, K = V"
+
+
+def architectures_table(presets: Sequence[Any]) -> tuple[RenderableType, ...]:
+    """One row for each preset, ratios at its own token count; on a terminal the sources follow as a list.
+
+    A terminal of 80 columns shows every row on one line.
+    """
+    in_pipe = not sys.stdout.isatty()
+    columns = [*_PRESET_COLUMNS, *(("shared", "source") if in_pipe else ())]
+    if not in_pipe:
+        columns = [name.replace("_", "_\n").replace("/", "/\n").replace("irmed", ".") for name in columns]
+    title = f"{len(presets)} presets; ratios at their own n_tokens"
+    table = _table(title, *columns, gap=2 if in_pipe else 1)
+    for column in table.columns[_N_NUMBER_COLUMNS:]:
+        column.justify = "left"
+    for preset in presets:
+        table.add_row(*_preset_row(preset), *((sharing_text(preset), preset.source) if in_pipe else ()))
+    notes = [Text('law "n > d": the published n_tokens exceeds d_model; choose --n-tokens up to d_model')]
+    tied = [preset.name for preset in presets if preset.tie != "none"]
+    if tied:
+        notes.append(Text(f"keys = values within each head: {', '.join(tied)}"))
+    return (table, *notes) if in_pipe else (table, *notes, *_sources(presets))
+
+
+def _preset_row(preset: Any) -> tuple[str, ...]:
+    ratios = (preset.gamma_key, preset.gamma_value, preset.gamma_out)
+    return (
+        preset.name,
+        str(preset.d_model),
+        f"{preset.n_heads}/{preset.n_kv_heads}",
+        f"{preset.d_key}/{preset.d_value}",
+        str(preset.n_tokens),
+        "/".join(f"{float(ratio):.3g}".removeprefix("0") for ratio in ratios),
+        _coverage(preset),
+        "yes" if preset.confirmed else "no",
+    )
+
+
+def _coverage(preset: Any) -> str:
+    if preset.covered:
+        return "yes"
+    return "n > d" if preset.mla is None else "no"
+
+
+def _sources(presets: Sequence[Any]) -> Iterator[RenderableType]:
+    by_source: dict[str, list[str]] = {}
+    for preset in presets:
+        by_source.setdefault(preset.source, []).append(preset.name)
+    yield Text("Sources", style="bold")
+    for source, names in by_source.items():
+        yield Text.assemble((", ".join(names), "italic"), f": {source}")
+
+
+# A verification ---------------------------------------------------------------------------------------------
+
+
+def verification_tables(verification: Any, preset: str | None = None) -> tuple[RenderableType, ...]:
+    """One row for each statistic: softmax and its Gaussian equivalent with their intervals, the verdict."""
+    del verification, preset
+    return ()
+
+
+@contextmanager
+def progress_on_stderr(total: int) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, gone when done; yields the function to call with (done, total)."""
+    left = (TextColumn("left"), TimeRemainingColumn())
+    columns = (TextColumn("drawing"), BarColumn(), MofNCompleteColumn(), *left)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("drawing", total=total)
+        yield lambda done, of: bar.update(task, completed=done, total=of)

@@ -1,0 +1,72 @@
+"""Rules of theory and what they assume, as data, so that a derivation can list what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "CONDITIONAL_INDEPENDENCE",
+    "FIXED_HEADS",
+    "FREENESS",
+    "GROWING_WIDTHS",
+    "NONLINEAR_SCORES",
+    "ORTHOGONAL_INPUT",
+    "POSITIVE_SUPPORT",
+    "QUERY_INDEPENDENCE",
+    "Assumption",
+    "Rule",
+]
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Something that is taken for granted: a short name, the statement, and where it is made."""
+
+    name: str
+    statement: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of theory: what it says, where it is proved, and what it assumes."""
+
+    name: str
+    statement: str
+    source: str
+    assumptions: tuple[Assumption, ...] = ()
+
+
+_EQUIVALENCE = "arXiv 2610.10033, section 2"
+
+ORTHOGONAL_INPUT = Assumption(
+    "orthogonal input", "X Xᵀ/d_model = I with n_tokens ≤ d_model, so that Q, K and V have iid N(0, 1) entries",
+    _EQUIVALENCE,
+)
+QUERY_INDEPENDENCE = Assumption(
+    "independent queries", "queries are independent of keys, values and the output map", _EQUIVALENCE
+)
+GROWING_WIDTHS = Assumption(
+    "proportional growth",
+    "n_tokens, d_model, d_key, d_value and d_out grow with fixed ratios; the law is the limit, almost surely",
+    "arXiv 2610.10033, Theorem 3.1",
+)
+FIXED_HEADS = Assumption(
+    "fixed heads and temperature", "the number of heads and β stay fixed while the widths grow",
+    "arXiv 2610.10033, Theorem 3.1",
+)
+CONDITIONAL_INDEPENDENCE = Assumption(
+    "independent noise", "the noise W_r of the equivalent is iid N(0, 1), one matrix a head, independent of all else",
+    "arXiv 2610.10033, section 3",
+)
+FREENESS = Assumption(
+    "asymptotic freeness", "independent Gaussian matrices are asymptotically free from each other and from "
+    "independent matrices whose law converges", "Mingo-Speicher, Free Probability and Random Matrices, chapter 4",
+)
+POSITIVE_SUPPORT = Assumption(
+    "positive support", "the law lives on [0, ∞) and is not the point mass at 0",
+    "Nica-Speicher, Lectures on the Combinatorics of Free Probability, lecture 18",
+)
+NONLINEAR_SCORES = Assumption(
+    "nonlinear scores", "θ₁ > θ₂: the score function is not linear", _EQUIVALENCE
+)

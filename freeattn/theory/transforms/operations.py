@@ -1,0 +1,365 @@
+"""Operations of the algebra: dilation, polynomial image, compound free Poisson, free products and sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import sympy as sp
+
+from freeattn.errors import InputError, NotCoveredError
+from freeattn.theory.assumptions import FREENESS, POSITIVE_SUPPORT, Rule
+from freeattn.theory.symbols import Q, S, W
+from freeattn.theory.transforms.law import Law, as_number, eliminate
+from freeattn.theory.transforms.nodes import Discrete, FreePoisson, MarchenkoPastur, PointMass
+from freeattn.theory.transforms.series import from_domain, moments_of_product, to_domain
+from freeattn.theory.transforms.uniformization import Branch, LeafPair, Uniformization
+
+__all__ = ["CompoundFreePoisson", "Dilation", "FreeProduct", "FreeSum", "Image"]
+
+Atoms = tuple[tuple[sp.Expr, sp.Expr], ...]
+
+
+@dataclass(frozen=True)
+class Dilation(Law):
+    """D_s μ: the law of s·x, s > 0; S ↦ S/s, R(z) ↦ s·R(sz)."""
+
+    law: Law
+    factor: sp.Expr
+    rule: ClassVar[Rule] = Rule("dilation", "D_s: S(w) ↦ S(w)/s, R(z) ↦ s R(sz)", "Nica-Speicher, lecture 12")
+
+    def __post_init__(self) -> None:
+        factor = as_number("factor", self.factor)
+        if factor.is_nonpositive:
+            raise InputError("factor", self.factor, "positive")
+        object.__setattr__(self, "factor", factor)
+
+    @property
+    def children(self) -> tuple[Law, ...]:
+        return (self.law,)
+
+    def atoms(self) -> Atoms:
+        return tuple((self.factor * location, weight) for location, weight in self.law.atoms())
+
+    @property
+    def mass_off_zero(self) -> sp.Expr:
+        return self.law.mass_off_zero
+
+    def _series(self, order: int) -> tuple[sp.Expr, ...]:
+        return tuple(self.factor**k * m for k, m in enumerate(self.law.moments(order), 1))
+
+    def r_transform(self, g: sp.Expr) -> sp.Expr | None:
+        inner = self.law.r_transform(self.factor * g)
+        return None if inner is None else self.factor * inner
+
+    def s_transform(self, w: sp.Expr) -> sp.Expr | None:
+        inner = self.law.s_transform(w)
+        return None if inner is None else inner / self.factor
+
+    def s_relation(self) -> sp.Expr:
+        return sp.fraction(sp.together(self.law.s_relation().subs(S, self.factor * S)))[0]
+
+    def uniformization(self) -> Uniformization:
+        inner = self.law.uniformization()
+        return Uniformization(inner.psi, inner.chi / self.factor, inner.branch)
+
+
+@dataclass(frozen=True)
+class Image(Law):
+    """The law of φ(x) = Σ coefficients[k] x^k, x distributed as `law`.
+
+    Moments follow for every φ. Degree 1 keeps R rational (R ↦ a + bR(bz)) and rational curves; degree 2 without
+    constant term keeps the curve rational over the free Poisson law, where with p_i = ψ_π(1/x_i) at the two roots of
+    zφ(x) = 1, s = p₁ + p₂ and q = p₁p₂,
+
+        1 + ψ = t(1 + s + q)/(t − q),   z = −q/(a₂(1 + s + q)(t² + ts + q)),   s(q + t) = −(a₁/a₂ + 2(1 + t)) q,
+
+    which follows from 1 + ψ = −(m_π(x₁) − m_π(x₂))/(z a₂(x₁ − x₂)).
+    """
+
+    law: Law
+    coefficients: tuple[sp.Expr, ...]
+    rule: ClassVar[Rule] = Rule(
+        "image under a polynomial", "ψ of φ(x) by partial fractions of 1/(1 − zφ(x)) over the roots of zφ = 1",
+        "partial fractions; definition of ψ",
+    )
+
+    def __post_init__(self) -> None:
+        coefficients = tuple(as_number("coefficients", a) for a in self.coefficients)
+        if len(coefficients) < 2 or coefficients[-1].is_negative:
+            raise InputError("coefficients", self.coefficients, "(a_0, a_1, …) with at least a_1, the last not negative")
+        object.__setattr__(self, "coefficients", coefficients)
+
+    @property
+    def children(self) -> tuple[Law, ...]:
+        return (self.law,)
+
+    def _at(self, x: sp.Expr) -> sp.Expr:
+        return sp.Add(*(a * x**k for k, a in enumerate(self.coefficients)))
+
+    def atoms(self) -> Atoms:
+        return tuple((self._at(location), weight) for location, weight in self.law.atoms())
+
+    def _series(self, order: int) -> tuple[sp.Expr, ...]:
+        x = sp.Dummy("x")
+        known = (sp.Integer(1), *self.law.moments(order * (len(self.coefficients) - 1)))
+        polynomial, moments = sp.Poly(self._at(x), x), []
+        power = sp.Poly(1, x)
+        for _ in range(order):
+            power = power * polynomial
+            moments.append(sp.Add(*(c * known[k] for (k,), c in power.terms())))
+        domain, [elements] = to_domain([moments])
+        return from_domain(domain, elements)
+
+    def r_transform(self, g: sp.Expr) -> sp.Expr | None:
+        if len(self.coefficients) != 2:
+            return None
+        a, b = self.coefficients
+        inner = self.law.r_transform(b * g)
+        return None if inner is None else a + b * inner
+
+    def uniformization(self) -> Uniformization:
+        if len(self.coefficients) == 2:
+            return self._affine(*self.coefficients)
+        if isinstance(self.law, (Discrete, PointMass)):
+            return _image_of_atoms(self).uniformization()
+        if len(self.coefficients) == 3 and self.coefficients[0] == 0:
+            return self._quadratic(self.coefficients[1], self.coefficients[2])
+        raise NotCoveredError(f"the image {self} has no known rational parametrization")
+
+    def _affine(self, a: sp.Expr, b: sp.Expr) -> Uniformization:
+        """ζ = zb/(1 − za), 1 + ψ = (1 + p)(1 + aζ/b) with p = ψ_law(ζ); the parameter is rescaled so that b = 0 is regular."""
+        inner = self.law.uniformization()
+        p, zeta = inner.psi.subs(Q, b * Q), inner.chi.subs(Q, b * Q)
+        psi = sp.cancel(sp.together((1 + p) * (1 + a * zeta / b) - 1))
+        chi = sp.factor(sp.cancel(sp.together(zeta / (b + a * zeta))))
+        if inner.branch is None or inner.branch.factors:
+            return Uniformization(psi, chi, None)
+        leaves = tuple(_rescaled(leaf, b) for leaf in inner.branch.leaves)
+        return Uniformization(psi, chi, Branch(leaves, chi))
+
+    def _quadratic(self, a1: sp.Expr, a2: sp.Expr) -> Uniformization:
+        """The curve of the class docstring in q = −a₂t²·(parameter), regular at a₂ = 0."""
+        t = _poisson_rate(self.law)
+        if t is None:
+            raise NotCoveredError(f"the image {self} has no known rational parametrization")
+        scale = self.law.ratio if isinstance(self.law, MarchenkoPastur) else sp.Integer(1)  # MP_y = D_y π_{1/y}
+        a1, a2 = a1 * scale, a2 * scale**2
+        denominator = 1 - a2 * t * Q
+        slope = a1 + 2 * a2 * (1 + t)
+        product = -a2 * t**2 * Q
+        total = t * Q * slope / denominator
+        first = sp.together(1 + total + product)
+        second = sp.together(1 + total / t - a2 * Q)
+        psi = sp.cancel(sp.together(first / (1 + a2 * t * Q) - 1))
+        chi = Q / (first * second)
+        return Uniformization(psi, chi, Branch((LeafPair(total, product, t),), chi))
+
+
+def _poisson_rate(law: Law) -> sp.Expr | None:
+    if isinstance(law, FreePoisson):
+        return law.rate
+    return 1 / law.ratio if isinstance(law, MarchenkoPastur) else None
+
+
+def _rescaled(leaf: object, b: sp.Expr) -> object:
+    values = {name: getattr(leaf, name).subs(Q, b * Q) for name in leaf.__dataclass_fields__}  # type: ignore[attr-defined]
+    return type(leaf)(**values)
+
+
+def _image_of_atoms(image: Image) -> Law:
+    weights: dict[sp.Expr, sp.Expr] = {}
+    for location, weight in image.atoms():
+        weights[location] = weights.get(location, sp.Integer(0)) + weight
+    return Discrete(tuple(weights), tuple(weights.values()))
+
+
+@dataclass(frozen=True)
+class CompoundFreePoisson(Law):
+    """π(μ, t): free cumulants t·m_q(μ), S(w) = S_μ(w/t)/(t + w)."""
+
+    law: Law
+    rate: sp.Expr
+    rule: ClassVar[Rule] = Rule(
+        "compound free Poisson", "π(μ, t) has free cumulants t·m_q(μ) and S(w) = S_μ(w/t)/(t + w)",
+        "Nica-Speicher, lecture 12", (FREENESS,),
+    )
+    _series_kind: ClassVar[str] = "cumulants"
+
+    def __post_init__(self) -> None:
+        rate = as_number("rate", self.rate)
+        if rate.is_nonpositive:
+            raise InputError("rate", self.rate, "positive")
+        object.__setattr__(self, "rate", rate)
+
+    @property
+    def children(self) -> tuple[Law, ...]:
+        return (self.law,)
+
+    def atoms(self) -> Atoms:
+        return ((sp.Integer(0), 1 - self.mass_off_zero),)
+
+    @property
+    def mass_off_zero(self) -> sp.Expr:
+        inner = self.law.mass_off_zero
+        choices = inner.args if isinstance(inner, sp.Min) else (inner,)
+        return sp.Min(1, *(self.rate * choice for choice in choices))
+
+    def _series(self, order: int) -> tuple[sp.Expr, ...]:
+        return tuple(self.rate * m for m in self.law.moments(order))
+
+    def s_transform(self, w: sp.Expr) -> sp.Expr | None:
+        inner = self.law.s_transform(w / self.rate)
+        return None if inner is None else sp.cancel(sp.together(inner / (self.rate + w)))
+
+    def s_relation(self) -> sp.Expr:
+        inner = self.law.s_relation()
+        moved = inner.subs({S: S * (self.rate + W), W: W / self.rate}, simultaneous=True)
+        return sp.fraction(sp.together(moved))[0]
+
+    def uniformization(self) -> Uniformization:
+        inner = self.law.uniformization()
+        psi = sp.cancel(self.rate * inner.psi)
+        branch = inner.branch
+        if branch is not None:
+            branch = Branch(branch.leaves, branch.start, (*branch.factors, 1 + psi))
+        return Uniformization(psi, inner.chi / sp.together(1 + psi), branch)
+
+
+@dataclass(frozen=True)
+class FreeProduct(Law):
+    """μ₁ ⊠ μ₂ ⊠ …: S-transforms multiply; laws on [0, ∞) with positive mean."""
+
+    factors: tuple[Law, ...]
+    rule: ClassVar[Rule] = Rule(
+        "free multiplicative convolution", "S of μ ⊠ ν is S_μ·S_ν; (μ ⊠ ν)({0}) = max(μ({0}), ν({0}))",
+        "Nica-Speicher, lecture 18; Belinschi, atoms of free multiplicative convolution", (FREENESS, POSITIVE_SUPPORT),
+    )
+
+    def __post_init__(self) -> None:
+        if not self.factors:
+            raise InputError("factors", self.factors, "at least one law")
+        for factor in self.factors:
+            if factor.mean == 0:
+                raise InputError("factors", factor, "laws with positive mean")
+
+    @property
+    def children(self) -> tuple[Law, ...]:
+        return self.factors
+
+    def atoms(self) -> Atoms:
+        found = [(sp.Integer(0), 1 - self.mass_off_zero)]
+        nonzero = [[(a, w) for a, w in factor.atoms() if a != 0] for factor in self.factors]
+        if all(nonzero):
+            found += _combine(nonzero, sp.Mul)
+        return tuple(found)
+
+    @property
+    def mass_off_zero(self) -> sp.Expr:
+        return sp.Min(*(factor.mass_off_zero for factor in self.factors))
+
+    def _series(self, order: int) -> tuple[sp.Expr, ...]:
+        domain, groups = to_domain([factor.moments(order) for factor in self.factors])
+        return from_domain(domain, moments_of_product(groups, domain))
+
+    def _split(self) -> tuple[list[Law], list[Law]]:
+        rational = [f for f in self.factors if f.s_transform(W) is not None]
+        return [f for f in self.factors if f.s_transform(W) is None], rational
+
+    def s_transform(self, w: sp.Expr) -> sp.Expr | None:
+        curves, rational = self._split()
+        return None if curves else sp.Mul(*(f.s_transform(w) for f in rational))
+
+    def s_relation(self) -> sp.Expr:
+        curves, rational = self._split()
+        explicit = sp.Mul(*(f.s_transform(W) for f in rational))
+        if not curves:
+            return sp.fraction(sp.together(S - explicit))[0]
+        relation = curves[0].s_relation()
+        for factor in curves[1:]:
+            part = sp.Dummy("S")
+            other = sp.fraction(sp.together(factor.s_relation().subs(S, S / part)))[0]
+            relation = eliminate(relation.subs(S, part), other, part, keep=(S, W))
+        return sp.fraction(sp.together(relation.subs(S, S / explicit)))[0]
+
+    def uniformization(self) -> Uniformization:
+        curves, rational = self._split()
+        if len(curves) > 1:
+            raise NotCoveredError(f"{self} needs more than one rational parameter; numbers are not available for it")
+        base = curves[0] if curves else rational.pop(0)
+        curve = base.uniformization()
+        psi, chi, branch = curve.psi, curve.chi, curve.branch
+        for factor in rational:
+            reciprocal = sp.together(1 / factor.s_transform(psi))
+            chi = chi / reciprocal
+            branch = _with_factor(branch, factor, psi)
+        return Uniformization(psi, chi, branch)
+
+
+def _with_factor(branch: Branch | None, factor: Law, psi: sp.Expr) -> Branch | None:
+    """Multiplying by a Marchenko-Pastur or free Poisson law adds one function 1 + yψ to the branch test."""
+    if isinstance(factor, (PointMass, Dilation)):
+        inner = factor.law if isinstance(factor, Dilation) else None
+        return branch if inner is None else _with_factor(branch, inner, psi)
+    rate = _poisson_rate(factor)
+    if branch is None or rate is None:
+        return None
+    return Branch(branch.leaves, branch.start, (*branch.factors, 1 + psi / rate))
+
+
+@dataclass(frozen=True)
+class FreeSum(Law):
+    """μ₁ ⊞ μ₂ ⊞ …: R-transforms (free cumulants) add."""
+
+    terms: tuple[Law, ...]
+    rule: ClassVar[Rule] = Rule(
+        "free additive convolution", "R of μ ⊞ ν is R_μ + R_ν; an atom of μ ⊞ ν at c needs μ({a}) + ν({c−a}) > 1",
+        "Nica-Speicher, lecture 12; Bercovici-Voiculescu (1998)", (FREENESS,),
+    )
+    _series_kind: ClassVar[str] = "cumulants"
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise InputError("terms", self.terms, "at least one law")
+
+    @property
+    def children(self) -> tuple[Law, ...]:
+        return self.terms
+
+    def atoms(self) -> Atoms:
+        groups = [list(term.atoms()) for term in self.terms]
+        return tuple(_combine(groups, sp.Add)) if all(groups) else ()
+
+    def _series(self, order: int) -> tuple[sp.Expr, ...]:
+        groups = [term.free_cumulants(order) for term in self.terms]
+        domain, [sums] = to_domain([[sp.Add(*column) for column in zip(*groups, strict=True)]])
+        return from_domain(domain, sums)
+
+    def r_transform(self, g: sp.Expr) -> sp.Expr | None:
+        parts = [term.r_transform(g) for term in self.terms]
+        return None if any(part is None for part in parts) else sp.Add(*parts)
+
+    def uniformization(self) -> Uniformization:
+        """x = 1/χ + R(g) along the curve of the one term whose R is not rational, g = (1 + ψ)χ."""
+        curves = [term for term in self.terms if term.r_transform(W) is None]
+        if len(curves) > 1:
+            raise NotCoveredError(f"{self} needs more than one rational parameter; numbers are not available for it")
+        rational = [term for term in self.terms if term not in curves]
+        base = curves[0] if curves else rational.pop(0)
+        curve = base.uniformization()
+        g = sp.cancel(sp.together((1 + curve.psi) * curve.chi))
+        point = sp.factor(sp.together(1 / curve.chi + sp.Add(*(term.r_transform(g) for term in rational))))
+        return Uniformization(sp.cancel(sp.together(g * point - 1)), 1 / point, None)
+
+
+def _combine(groups: list[list[tuple[sp.Expr, sp.Expr]]], join: type) -> list[tuple[sp.Expr, sp.Expr]]:
+    """Atoms of a free convolution: at each joined location the weights minus one, where that is positive."""
+    current = groups[0]
+    for group in groups[1:]:
+        merged: dict[sp.Expr, sp.Expr] = {}
+        for a, u in current:
+            for b, v in group:
+                location, weight = join(a, b), sp.Max(0, u + v - 1)
+                merged[location] = sp.Max(merged.get(location, sp.Integer(0)), weight)
+        current = [(location, weight) for location, weight in merged.items() if weight != 0]
+    return current

@@ -1,0 +1,88 @@
+"""Files appear whole or not at all."""
+
+import os
+
+import pytest
+
+from freeattn.cli.files import OutputFile, output_files
+from freeattn.errors import InputError
+
+
+def test_a_failing_block_leaves_nothing(tmp_path):
+    file = OutputFile("csv", str(tmp_path / "x.csv"))
+
+    def fail():
+        with file.writing() as path:
+            path.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_force_replaces_and_a_failing_block_keeps_the_old_file(tmp_path):
+    target = tmp_path / "x.csv"
+    target.write_text("old")
+    file = OutputFile("csv", str(target), force=True)
+    file.check()
+
+    def fail():
+        with file.writing() as path:
+            path.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert target.read_text() == "old"
+    with file.writing() as path:
+        assert path.suffix == ".csv"
+        path.write_text("new")
+    assert target.read_text() == "new"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.csv"]
+
+
+def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path):
+    target = tmp_path / "x.csv"
+    file = OutputFile("csv", str(target))
+    file.check()
+
+    def collide():
+        with file.writing() as path:
+            path.write_text("ours")
+            target.write_text("theirs")
+
+    with pytest.raises(InputError, match="does not exist yet"):
+        collide()
+    assert target.read_text() == "theirs"
+
+
+def test_a_link_stays_a_link(tmp_path):
+    real, link = tmp_path / "real.csv", tmp_path / "link.csv"
+    real.write_text("old")
+    link.symlink_to(real)
+    with OutputFile("csv", str(link), force=True).writing() as path:
+        path.write_text("new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+
+
+def test_mode_follows_the_umask(tmp_path):
+    (tmp_path / "other").write_text("")
+    with OutputFile("csv", str(tmp_path / "x.csv")).writing() as path:
+        path.write_text("")
+    assert (tmp_path / "x.csv").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_closed_folder_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(InputError, match="open to writing"):
+            OutputFile("csv", str(tmp_path / "x.csv")).check()
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_files_that_were_not_asked_are_left_out(tmp_path):
+    assert list(output_files(False, {"csv": None, "plot": str(tmp_path / "x.png")})) == ["plot"]
