@@ -6,14 +6,13 @@ import dataclasses
 import difflib
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from freeattn.errors import InputError
 from freeattn.model.inputs import OrthogonalInput, as_inputs
 from freeattn.model.quantities import (
     Quantity,
     as_positive,
-    as_quantity,
     as_size,
     decode,
     encode,
@@ -29,6 +28,9 @@ __all__ = ["OUTPUTS", "Attention", "Ratios"]
 
 OUTPUTS = ("mha", "values", "attention", "head-sum")
 _NEEDS_VALUES = ("mha", "values")
+_UNTIED = Ties()
+_ORTHOGONAL = OrthogonalInput()
+_SOFTMAX = Softmax()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,15 +88,26 @@ class Attention:
     d_out: Quantity = None
     n_kv_heads: Quantity = None
     beta: Quantity = 1
-    tie: Ties = Ties()
+    tie: Ties = _UNTIED
     output: str = "mha"
-    inputs: OrthogonalInput = OrthogonalInput()
-    scores: ScoreFunction = Softmax()
+    inputs: OrthogonalInput = _ORTHOGONAL
+    scores: ScoreFunction = _SOFTMAX
     value_scale: Quantity = 1
     output_scale: Quantity = 1
     ratios: Ratios | None = None
     name: str | None = field(default=None, compare=False)
     not_modelled: tuple[str, ...] = field(default=(), compare=False)
+
+    if TYPE_CHECKING:  # shorthand strings are resolved at the border: wider types in than out
+
+        def __init__(
+            self, *, n_tokens: Quantity = None, d_model: Quantity = None, n_heads: Quantity = None,
+            d_key: Quantity = None, d_value: Quantity = None, d_out: Quantity = None, n_kv_heads: Quantity = None,
+            beta: Quantity = 1, tie: Ties | str = "none", output: str = "mha",
+            inputs: OrthogonalInput | str = "orthogonal", scores: ScoreFunction | str = "softmax",
+            value_scale: Quantity = 1, output_scale: Quantity = 1, ratios: Ratios | None = None,
+            name: str | None = None, not_modelled: tuple[str, ...] = (),
+        ) -> None: ...
 
     def __new__(cls, *args: object, **changes: object) -> Attention:
         if args:
@@ -103,21 +116,25 @@ class Attention:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
-        put("tie", as_ties(self.tie))
-        put("inputs", as_inputs(self.inputs))
-        put("scores", as_scores(self.scores))
+        self._put("tie", as_ties(self.tie))
+        self._put("inputs", as_inputs(self.inputs))
+        self._put("scores", as_scores(self.scores))
         if self.output not in OUTPUTS:
             raise InputError("output", self.output, ", ".join(f'"{name}"' for name in OUTPUTS))
         self._check_beta()
         for name in ("value_scale", "output_scale"):
-            put(name, as_positive(name, getattr(self, name)))
+            self._put(name, as_positive(name, getattr(self, name)))
         self._check_scales()
         if self.ratios is None:
             self._check_sizes()
-        else:
+        elif isinstance(self.ratios, Ratios):
             self._check_ratios(self.ratios)
+        else:
+            raise InputError("ratios", self.ratios, "a Ratios value; use Attention.from_ratios")
         self._check_sharing()
+
+    def _put(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
     def _check_beta(self) -> None:
         limit = self.scores.max_beta
@@ -127,7 +144,7 @@ class Attention:
         value = as_positive("beta", self.beta, allowed)
         if is_known(value) and value > limit:
             raise InputError("beta", self.beta, allowed)
-        object.__setattr__(self, "beta", value)
+        self._put("beta", value)
 
     def _check_scales(self) -> None:
         if self.output not in _NEEDS_VALUES and self.value_scale != 1:
@@ -148,15 +165,15 @@ class Attention:
             value = getattr(self, name)
             value = defaults.get(name) if value is None else value
             if value is not None or name in needed:
-                object.__setattr__(self, name, as_size(name, value))
+                self._put(name, as_size(name, value))
         if self.tie.value == "key" and is_known(ratio(self.d_key, self.d_value)) and self.d_key != self.d_value:
             raise InputError("d_value", self.d_value, f'equal to d_key = {self.d_key} when tie="key-value"')
         tokens_per_width = ratio(self.n_tokens, self.d_model)
         if is_known(tokens_per_width) and tokens_per_width > 1:
             raise InputError(
                 "n_tokens", self.n_tokens,
-                f"at most d_model = {self.d_model} for orthogonal input: choose another n_tokens, or Gaussian input "
-                "once it is available",
+                f"at most d_model = {self.d_model} for orthogonal input: choose n_tokens up to "
+                f"{self.d_model}",
             )
 
     def _check_ratios(self, ratios: Ratios) -> None:
@@ -165,19 +182,19 @@ class Attention:
                 raise InputError(name, getattr(self, name), "nothing in a specification by ratios; use spec.with_sizes")
         heads = self.n_heads
         if heads == math.inf:
-            object.__setattr__(self, "n_heads", math.inf)
+            self._put("n_heads", math.inf)
         else:
-            object.__setattr__(self, "n_heads", as_size("n_heads", heads))
+            self._put("n_heads", as_size("n_heads", heads))
         if self.n_kv_heads is None or self.n_kv_heads == math.inf:
-            object.__setattr__(self, "n_kv_heads", self.n_heads)
+            self._put("n_kv_heads", self.n_heads)
         else:
-            object.__setattr__(self, "n_kv_heads", as_size("n_kv_heads", self.n_kv_heads))
+            self._put("n_kv_heads", as_size("n_kv_heads", self.n_kv_heads))
         if self.tie.value == "key":
             if ratios.gamma_value is None:
-                object.__setattr__(self, "ratios", dataclasses.replace(ratios, gamma_value=ratios.gamma_key))
+                self._put("ratios", dataclasses.replace(ratios, gamma_value=ratios.gamma_key))
             elif is_known(ratio(ratios.gamma_key, ratios.gamma_value)) and ratios.gamma_key != ratios.gamma_value:
                 raise InputError("gamma_value", ratios.gamma_value, 'equal to gamma_key when tie="key-value"')
-        ratios = self.ratios  # type: ignore[assignment]
+        ratios = self.ratios or ratios
         if self.output in _NEEDS_VALUES and ratios.gamma_value is None:
             raise InputError("gamma_value", None, f'a positive number or a symbol for output="{self.output}"')
         if self.output == "mha" and ratios.gamma_out is None:
@@ -206,12 +223,16 @@ class Attention:
 
     @property
     def gamma_value(self) -> Quantity:
-        """γ_V = n_heads·d_value / n_tokens, exact; None when there are no values."""
+        """γ_V = n_heads·d_value / n_tokens, exact; None when the output has no values."""
+        if self.output not in _NEEDS_VALUES:
+            return None
         return self.ratios.gamma_value if self.ratios else self._total_over_tokens(self.d_value, self.n_heads)
 
     @property
     def gamma_out(self) -> Quantity:
         """γ_O = d_out / n_tokens, exact; None when there is no output map."""
+        if self.output != "mha":
+            return None
         return self.ratios.gamma_out if self.ratios else self._total_over_tokens(self.d_out, 1)
 
     @property
@@ -289,13 +310,16 @@ class Attention:
         return dataclasses.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Canonical form for files and caches; numbers are exact (fractions as "p/q")."""
+        """Canonical form for files and caches; numbers are exact (fractions as "p/q").
+
+        A user's own score function is identified by its values at a few points; such a form cannot be read back.
+        """
         form: dict[str, Any] = {}
         for name in _QUANTITIES:
             form[name] = encode(getattr(self, name))
         if self.ratios is not None:
             form["ratios"] = {f.name: encode(getattr(self.ratios, f.name)) for f in dataclasses.fields(Ratios)}
-        form.update(tie=self.tie.shorthand, output=self.output, inputs=self.inputs.name, scores=self.scores.name)
+        form.update(tie=self.tie.shorthand, output=self.output, inputs=self.inputs.name, scores=self.scores.to_form())
         return form
 
     @classmethod
@@ -304,6 +328,10 @@ class Attention:
         known = symbols or {}
         fields = {key: decode(key, value, known) if key in _QUANTITIES else value for key, value in form.items()}
         if fields.get("ratios") is not None:
+            names = [f.name for f in dataclasses.fields(Ratios)]
+            for key in fields["ratios"]:
+                if key not in names:
+                    raise InputError("ratios", key, f"one of {', '.join(names)}")
             fields["ratios"] = Ratios(**{k: decode(k, v, known) for k, v in fields["ratios"].items()})
         return cls(**fields)
 
@@ -319,5 +347,6 @@ def check_fields(changes: dict[str, object]) -> None:
     for name, value in changes.items():
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise InputError(name, value, f"{hint}the fields are {', '.join(n for n in names if n != 'ratios')}")
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            listed = ", ".join(n for n in names if n not in ("ratios", "name", "not_modelled"))
+            raise InputError(name, value, f"a field of Attention{hint}: {listed}")

@@ -24,6 +24,6 @@ def as_inputs(value: object) -> OrthogonalInput:
     """Resolve the string "orthogonal"; an input value passes through."""
     if isinstance(value, OrthogonalInput):
         return value
-    if value == "orthogonal":
+    if isinstance(value, str) and value == "orthogonal":
         return OrthogonalInput()
     raise InputError("inputs", value, '"orthogonal" (Gaussian and covariant inputs are not available yet)')

@@ -7,18 +7,20 @@ Gauss-Legendre quadrature on panels split at the kinks. Precision lives in a con
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import mpmath
 
 from freeattn.errors import ConvergenceError, InputError
+from freeattn.model.quantities import is_symbolic
 from freeattn.model.scores import ScoreFunction
 
 __all__ = ["Thetas", "thetas"]
 
 _GUARD_DIGITS = 10  # cancellation in E g² − (E g)² and rounding of some hundred quadrature terms
 _PANELS_PER_SIDE = 8
+_MOST_PANELS = 80  # ten times the range that a bounded function needs
 
 
 @dataclass(frozen=True)
@@ -52,38 +54,67 @@ def thetas(scores: ScoreFunction, beta: Any, digits: int = 15) -> Thetas:
 
 
 def _to_context(value: Any, context: Any) -> Any:
+    if is_symbolic(value):
+        raise InputError("beta", str(value), "a number where a number is asked for")
     if hasattr(value, "numerator") and hasattr(value, "denominator"):
         return context.mpf(int(value.numerator)) / int(value.denominator)
     return context.mpf(value._to_mpmath(context.prec)) if hasattr(value, "_to_mpmath") else context.mpf(value)
 
 
 def _by_quadrature(scores: ScoreFunction, beta: Any, context: Any, digits: int) -> Thetas:
-    reach = context.sqrt(2 * context.log(10) * (digits + _GUARD_DIGITS)) + beta  # φ(reach − β) below the precision
-    points = {reach * k / _PANELS_PER_SIDE for k in range(-_PANELS_PER_SIDE, _PANELS_PER_SIDE + 1)}
-    points |= {context.mpf(kink) / beta for kink in scores.kinks if abs(context.mpf(kink) / beta) < reach}
-    nodes = sorted(points)
+    nodes = _nodes(scores, beta, context, digits)
+    if scores.normalized and any(scores.value(beta * x, context) < 0 for x in nodes):
+        raise InputError("scores", scores.name, "a positive function when rows are normalized")
+
+    @cache
+    def at(x: Any) -> tuple[Any, Any]:
+        return scores.value(beta * x, context), context.npdf(x)
 
     def expectation(weight: Any) -> tuple[Any, Any]:
-        return context.quad(  # type: ignore[no-any-return]
-            lambda x: weight(x, scores.value(beta * x, context)) * context.npdf(x), nodes, error=True,
-            method="gauss-legendre",
-        )
+        return context.quad(lambda x: weight(x, at(x)[0]) * at(x)[1], nodes, error=True, method="gauss-legendre")
 
-    mean, error_0 = expectation(lambda x, f: f)
+    mean, error_0 = expectation(lambda _, f: f)
     slope, error_1 = expectation(lambda x, f: x * f)
-    square, error_2 = expectation(lambda x, f: f * f)
+    square, error_2 = expectation(lambda _, f: f * f)
+    tiny = context.mpf(10) ** (-digits)
     scale = mean if scores.normalized else context.one
-    if scores.normalized and mean <= 0:
+    if scores.normalized and not mean > 0:
         raise InputError("scores", scores.name, "a positive function when rows are normalized")
+    if abs(slope) <= tiny * context.sqrt(square):
+        slope = context.zero  # an even function: θ₂ = 0 exactly, not a rounding error squared
     theta_1 = (square - mean**2) / scale**2
     theta_2 = (slope / scale) ** 2
-    if not (context.isfinite(theta_1) and theta_1 > 0):
-        raise InputError("scores", scores.name, "a function with finite, positive variance at this beta")
+    if theta_1 <= tiny * square / scale**2:
+        raise InputError("scores", scores.name, "a function that is not constant")
     error = 4 * (error_0 + error_1 + error_2) * (1 + abs(mean) + abs(slope)) / scale**2
-    tolerance = context.mpf(10) ** (-digits) * max(theta_1, 1)
+    tolerance = tiny * max(theta_1, 1)
     if error > tolerance:
         raise ConvergenceError(
             f"quadrature of the score function {scores.name!r}", float(error), float(tolerance),
             "declare every point where the function is not smooth in kinks=…, or ask for fewer digits",
         )
     return Thetas(theta_1, theta_2, error)
+
+
+def _nodes(scores: ScoreFunction, beta: Any, context: Any, digits: int) -> list[Any]:
+    """Panels over a range beyond which x²f(βx)²·φ(x) is below the precision; split at the kinks.
+
+    Raises:
+        InputError: when no such range is found: f(βχ) has no finite variance.
+    """
+    tail = context.mpf(10) ** (-(digits + _GUARD_DIGITS))
+    unit = context.sqrt(2 * context.log(10) * (digits + _GUARD_DIGITS))
+
+    def weight(x: Any) -> Any:
+        return (1 + x * x) * (1 + scores.value(beta * x, context) ** 2) * context.npdf(x)
+
+    for count in range(_PANELS_PER_SIDE, _MOST_PANELS + 1, _PANELS_PER_SIDE // 2):
+        reach = unit * count / _PANELS_PER_SIDE
+        grid = [reach * k / count for k in range(-count, count + 1)]
+        largest = max(weight(x) for x in grid)
+        if all(weight(end * k / 8) < tail * largest for end in (-reach, reach) for k in (8, 9, 10)):
+            break
+    else:
+        raise InputError("scores", scores.name, "a function with finite variance at this beta")
+    kinks = {context.mpf(kink) / beta for kink in scores.kinks}
+    return sorted({*grid, *(kink for kink in kinks if abs(kink) < reach)})

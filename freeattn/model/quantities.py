@@ -61,7 +61,7 @@ def as_quantity(field: str, value: object, allowed: str) -> Quantity:
     if isinstance(value, numbers.Integral):
         return operator.index(value)
     if isinstance(value, numbers.Rational):
-        return _integral(Fraction(value.numerator, value.denominator))
+        return _integral(Fraction(int(value.numerator), int(value.denominator)))
     if isinstance(value, numbers.Real) or getattr(value, "is_Float", False):
         number = float(value)  # type: ignore[arg-type]
         if not math.isfinite(number):

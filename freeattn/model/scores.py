@@ -22,9 +22,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import mpmath
+
 from freeattn.errors import InputError
 
 __all__ = ["Entrywise", "Linear", "ReLU", "ScoreFunction", "Sigmoid", "Softmax", "as_scores"]
+
+_PROBES = (-13, -5, -2, 0, 1, 3, 7, 11)  # quarters at which a user's function is recorded
 
 
 class ScoreFunction(ABC):
@@ -50,6 +54,10 @@ class ScoreFunction(ABC):
         """(θ₁, θ₂) in closed form in the given namespace, or None when only quadrature gives them."""
         del beta, functions
         return None
+
+    def to_form(self) -> object:
+        """What identifies the function in a specification's canonical form."""
+        return self.name
 
     def apply(self, scores: Any, beta: float) -> Any:
         """Attention weights A (n × n) for an n × n array of scores S; see the module for the two kinds."""
@@ -146,7 +154,20 @@ class Entrywise(ScoreFunction):
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InputError("function", self.function, "a callable of (x, functions)")
-        object.__setattr__(self, "kinks", tuple(sorted(float(kink) for kink in self.kinks)))
+        if self.name in _BY_NAME:
+            raise InputError("name", self.name, "a name other than those of the built-in score functions")
+        try:
+            kinks = tuple(sorted(float(kink) for kink in self.kinks))
+        except (TypeError, ValueError):
+            raise InputError("kinks", self.kinks, "a sequence of finite numbers") from None
+        if not all(math.isfinite(kink) for kink in kinks):
+            raise InputError("kinks", self.kinks, "a sequence of finite numbers")
+        object.__setattr__(self, "kinks", kinks)
+
+    def to_form(self) -> object:
+        context = mpmath.MPContext()
+        values = [context.nstr(self.value(context.mpf(k) / 4, context), 15) for k in _PROBES]
+        return {"entrywise": self.name, "normalized": self.normalized, "kinks": list(self.kinks), "values": values}
 
     def value(self, x: Any, functions: Any) -> Any:
         return self.function(x, functions)
@@ -166,5 +187,7 @@ def as_scores(value: object) -> ScoreFunction:
         return value
     if isinstance(value, str) and value in _BY_NAME:
         return _BY_NAME[value]()
+    if isinstance(value, dict):
+        raise InputError("scores", value.get("entrywise"), "a built-in name: a user's own function cannot be read back")
     names = ", ".join(f'"{name}"' for name in _BY_NAME)
     raise InputError("scores", value, f"{names}, or a ScoreFunction such as fa.Entrywise(…)")

@@ -1,14 +1,15 @@
 """One band of a support, represented once: panels of Chebyshev nodes in a variable that resolves the ends.
 
-On each band x = x(θ), 0 ≤ θ ≤ π/2, is chosen so that the parameter q and the mass density g(θ) = ρ(x)·dx/dθ are analytic up
-to both ends. Panels are halved until the Chebyshev series of g on each is resolved. The panels serve two purposes: they
-start Newton's method for the density anywhere in the band, and they integrate.
+On each band x = x(θ), 0 ≤ θ ≤ π/2, is chosen so that the parameter q and the mass density g(θ) = ρ(x)·dx/dθ are
+analytic up to both ends. Panels are halved until the Chebyshev series of g on each is resolved. They serve two
+purposes: they start Newton's method for the density anywhere in the band, and they integrate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -37,8 +38,8 @@ _WEIGHTS = np.array([2.0 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(NOD
 class BandMap:
     """x(θ) on [left, right].
 
-    order = 0: square-root edges at both ends, x = left cos²θ + right sin²θ, or the same for log x when left is small and
-    positive; order = k ≥ 2: hard edge ρ ~ x^{1/k−1} at left = 0, x = right·sin^{2k} θ.
+    order = 0: square-root edges at both ends, x = left cos²θ + right sin²θ, or the same for log x when left is small
+    and positive; order = k ≥ 2: hard edge ρ ~ x^{1/k−1} at left = 0, x = right·sin^{2k} θ.
     """
 
     left: float
@@ -163,7 +164,7 @@ class PanelBand:
         return total
 
 
-def _clenshaw(coefficients: NDArray[np.generic], local: Array) -> NDArray[np.generic]:
+def _clenshaw(coefficients: NDArray[Any], local: Array) -> NDArray[Any]:
     """Row-wise Chebyshev series."""
     total = np.zeros(local.shape, dtype=coefficients.dtype)
     previous = np.zeros_like(total)

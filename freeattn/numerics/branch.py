@@ -1,8 +1,8 @@
 """The local test of the physical branch, in doubles (off the support's complement) and exactly (in gaps).
 
-`freeattn.theory.transforms.uniformization` states the test. It is used at every point that is returned: a root that fails
-it is never a number. All arrays live at the complex conjugate of the spectral point, where ψ and q are in the upper
-half-plane.
+`freeattn.theory.transforms.uniformization` states the test. It is used at every point that is returned: a root that
+fails it is never a number. All arrays live at the complex conjugate of the spectral point, where ψ and q are in the
+upper half-plane.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""From z = ∞ to the real axis: Newton's method on a rational curve, tracked along vertical lines, vectorized over points.
+"""From z = ∞ to the real axis: Newton's method on a rational curve, along vertical lines, vectorized over points.
 
-Everything is done at the complex conjugate of the spectral point (lower half-plane of x, upper half-plane of z = 1/x and of
-q); callers conjugate the Stieltjes transform once. Where the curve has a local test of the physical branch, every accepted
-step passes it; otherwise steps are kept short and Newton's correction small against the predictor.
+Everything is done at the complex conjugate of the spectral point (lower half-plane of x, upper half-plane of z = 1/x
+and of q); callers conjugate the Stieltjes transform once. Where the curve has a local test of the physical branch,
+every accepted step passes it; otherwise steps are kept short and Newton's correction small against the predictor.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Bands of the support, from the critical points of x(q): all of them, gaps included, to any number of digits.
 
 Between two neighbouring special points (critical points, zeros and poles of x) a real q moves x monotonically. Such an
-interval either lies on the physical branch as a whole, then its image is free of spectrum, or not at all: the physical q
-continues analytically along the real axis until x' = 0. The bands are what the physical images leave of the line.
+interval either lies on the physical branch as a whole, then its image is free of spectrum, or not at all: the physical
+q continues analytically along the real axis until x' = 0. The bands are what the physical images leave of the line.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import mpmath
@@ -24,6 +25,8 @@ from freeattn.numerics.polynomials import derivative_of_logarithm, real_roots
 __all__ = ["Band", "Edge", "Gap", "find_support"]
 
 PhysicalTest = Callable[[fmpq], bool]
+
+_SHARE = fmpq(377, 987)  # where an interval is probed: off the round numbers at which ψ may have a pole
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,8 @@ def find_support(
     """(bands, gaps), ascending, to the given digits.
 
     Args:
-        physical: decides whether a rational q inside a monotone interval is on the physical branch; the exact local test
-            of the curve when it has one.
+        physical: decides whether a rational q inside a monotone interval is on the physical branch; by default the
+            exact local test of the curve.
 
     Raises:
         BranchError: when the physical intervals do not fit together to the complement of a bounded support.
@@ -82,10 +85,10 @@ def find_support(
         raise BranchError("the physical branch at infinity was not found among the real intervals of the parameter")
     orders = {point.q: point.order for point in special}
     bands = []
-    for before, after in zip(gaps, gaps[1:], strict=False):
+    for before, after in pairwise(gaps):
         if after.low < before.high:
             raise BranchError(f"two physical intervals overlap near x = {mpmath.nstr(after.low, 10)}")
-        if after.low != before.high or after.q_low in orders and after.q_low != before.q_high:
+        if after.low != before.high or (after.q_low in orders and after.q_low != before.q_high):
             bands.append(Band(_edge(before.high, before.q_high, orders), _edge(after.low, after.q_low, orders)))
     return tuple(bands), tuple(gaps)
 
@@ -111,7 +114,7 @@ def _special_points(curve: ExactCurve, digits: int) -> list[_Special]:
 
 def _intervals(special: Sequence[_Special]) -> list[tuple[_Special | None, _Special | None]]:
     ends: list[_Special | None] = [None, *special, None]
-    return list(zip(ends, ends[1:], strict=False))
+    return list(pairwise(ends))
 
 
 def _local_test(curve: ExactCurve) -> PhysicalTest:
@@ -128,13 +131,13 @@ def _local_test(curve: ExactCurve) -> PhysicalTest:
 
 def _between(left: _Special | None, right: _Special | None) -> fmpq:
     if left is None and right is None:
-        return fmpq(1)
+        return _SHARE
     if left is None:
         assert right is not None
-        return fraction_of(right.q) - 1 - abs(fraction_of(right.q))
+        return fraction_of(right.q) - _SHARE * (1 + abs(fraction_of(right.q)))
     if right is None:
-        return fraction_of(left.q) + 1 + abs(fraction_of(left.q))
-    return (fraction_of(left.q) + fraction_of(right.q)) / 2
+        return fraction_of(left.q) + _SHARE * (1 + abs(fraction_of(left.q)))
+    return fraction_of(left.q) + _SHARE * (fraction_of(right.q) - fraction_of(left.q))
 
 
 def _gap(curve: ExactCurve, left: _Special | None, right: _Special | None, test: PhysicalTest) -> Gap | None:

@@ -36,6 +36,10 @@ class Engine(ABC):
         """m at one z (int, float, complex, Fraction, mpmath number), to many digits."""
 
     @abstractmethod
+    def density_to(self, x: Any, digits: int) -> Any:
+        """ρ at one real x, to many digits."""
+
+    @abstractmethod
     def mass_below(self, x: Array) -> Array:
         """Continuous mass in (−∞, x]."""
 

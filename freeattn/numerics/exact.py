@@ -1,7 +1,7 @@
 """The exact side of a law in numbers: units, curve, moments and atoms at any number of digits.
 
-Laws of attention are homogeneous in (θ₁, θ₂): numbers are computed with θ₁ = 1, θ₂ = c = θ₂/θ₁ and then dilated by θ₁, so
-that a large e^{β²} costs no accuracy.
+Laws of attention are homogeneous in (θ₁, θ₂): numbers are computed with θ₁ = 1, θ₂ = c = θ₂/θ₁ and then dilated by
+θ₁, so that a large e^{β²} costs no accuracy.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ExactLaw:
         )
 
     def _moments(self, order: int, digits: int) -> tuple[sp.Rational, ...]:
-        return self._numeric(digits).moments(order)  # type: ignore[return-value]
+        return self._numeric(digits).moments(order)
 
     def _numeric(self, digits: int) -> Law:
         numbers = self.numbers(digits)

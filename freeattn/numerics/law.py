@@ -9,10 +9,9 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
-from freeattn.errors import BranchError, InputError
+from freeattn.errors import BranchError, ConvergenceError, InputError
 from freeattn.model.attention import Attention
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactLaw, exact_law
@@ -31,7 +30,7 @@ _QUANTILE_STEPS = 40
 
 
 def law(source: Attention | Law) -> SpectralLaw:
-    """The limiting law of the squared singular values of the output of an attention layer, or a law expression in numbers.
+    """The limiting law of the squared singular values of an attention layer's output, or a law expression in numbers.
 
     Args:
         source: an `Attention` whose sizes or ratios are numbers, or a `Law` of `freeattn.theory.transforms`.
@@ -82,7 +81,9 @@ class SpectralLaw:
         size = max(abs(b) for edges in self.edges for b in edges) if self.edges else 0.0
         found = self.integrate(lambda x: x)
         if abs(found - self.mean) > _MASS_TOLERANCE * max(abs(self.mean), 1e-6 * size):
-            raise BranchError(f"the law has mean {found:.12g} instead of {self.mean:.12g}: a root is on the wrong branch")
+            raise BranchError(
+                f"the law has mean {found:.12g} instead of {self.mean:.12g}: a root is on the wrong branch"
+            )
 
     # Exact data ----------------------------------------------------------------------------------------------------
 
@@ -135,15 +136,11 @@ class SpectralLaw:
         if digits > DOUBLE_DIGITS:
             unit = self._exact.unit(_digits(digits))
             point = _one_number("x", x, real=True) / unit
-            if any(a == point for (a, _), (e, _) in zip(self._band_ends(digits), self.edge_exponents, strict=True) if e < 0):
+            if any(band.left.exponent < 0 and band.left.x == point for band in self._engine.bands(digits)):
                 return mpmath.inf
-            m = self._engine.stieltjes_to(point, digits)
-            return abs(m.imag) / (mpmath.MPContext().pi if m.imag == 0 else _pi(digits)) / unit
+            return self._engine.density_to(point, digits) / unit
         points = _real_array("x", x, finite=True)
         return _as_given(x, self._engine.density(points / self._unit) / self._unit)
-
-    def _band_ends(self, digits: int) -> list[tuple[Any, Any]]:
-        return [(band.left.x, band.right.x) for band in self._engine.bands(digits)]
 
     def cdf(self, x: ArrayLike, digits: int = DOUBLE_DIGITS) -> Any:
         """ν((−∞, x]), right-continuous, atoms included.
@@ -154,8 +151,8 @@ class SpectralLaw:
         if digits > DOUBLE_DIGITS:
             unit = self._exact.unit(_digits(digits))
             point = _one_number("x", x, real=True)
-            below = sum((_mp(a.weight, digits) for a in self._exact.atoms if a.location * unit <= point), mpmath.mpf(0))
-            return below + self._engine.integrate_to(lambda t: t * 0 + 1, digits, upper=point / unit)
+            below = [_mp(a.weight, digits) for a in self._exact.atoms if a.location * unit <= point]
+            return sum(below, self._engine.integrate_to(lambda t: t * 0 + 1, digits, upper=point / unit))
         points = _real_array("x", x, finite=False)
         total = self._engine.mass_below(points / self._unit)
         for atom in self.atoms:
@@ -195,13 +192,15 @@ class SpectralLaw:
         x: Any = self.quantile(float(level))
         if any(float(x) == atom.location for atom in self.atoms) or not 0 < level < 1:
             return x
-        x = mpmath.mpf(float(x))
+        x = _mp(x, digits)
         for _ in range(_QUANTILE_STEPS):
             step = (self.cdf(x, digits) - level) / self.density(x, digits)
             x = x - step
-            if abs(step) <= abs(x) * mpmath.mpf(10) ** (-digits):
-                break
-        return x
+            if abs(step) <= abs(x) * _mp(10, digits) ** (-digits):
+                return x
+        raise ConvergenceError(
+            f"Newton for the quantile at {float(level)}", float(abs(step / x)), 10.0**-digits, "ask for fewer digits"
+        )
 
     def stieltjes(self, z: ArrayLike, digits: int = DOUBLE_DIGITS) -> Any:
         """m(z) = ∫ ν(dx)/(x − z); at real z the boundary value from the upper half-plane.
@@ -218,7 +217,8 @@ class SpectralLaw:
         if not np.isfinite(points).all():
             raise InputError("z", complex(points[~np.isfinite(points)].flat[0]), "a finite complex number")
         self._refuse_atoms(points)
-        m = self._engine.stieltjes(points.ravel() / self._unit).reshape(points.shape) / self._unit
+        scaled = np.asarray(points.ravel() / self._unit, dtype=complex)
+        m = self._engine.stieltjes(scaled).reshape(points.shape) / self._unit
         return complex(m) if np.ndim(z) == 0 else m
 
     def _refuse_atoms(self, points: NDArray[np.complex128]) -> None:
@@ -234,8 +234,8 @@ class SpectralLaw:
         """
         if digits > DOUBLE_DIGITS:
             unit = self._exact.unit(_digits(digits))
-            atoms = sum((_mp(a.weight, digits) * function(a.location * unit) for a in self._exact.atoms), mpmath.mpf(0))
-            return atoms + self._engine.integrate_to(lambda t: function(unit * t), digits)
+            atoms = [_mp(a.weight, digits) * function(a.location * unit) for a in self._exact.atoms]
+            return sum(atoms, self._engine.integrate_to(lambda t: function(unit * t), digits))
         total = self._engine.integrate(lambda t: function(self._unit * t))
         for atom in self.atoms:
             total += float(atom.weight) * float(np.asarray(function(np.array([atom.location]))).ravel()[0])
@@ -256,12 +256,6 @@ def _digits(digits: int) -> int:
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= _MAX_DIGITS:
         raise InputError("digits", digits, f"an integer from 1 to {_MAX_DIGITS}")
     return max(digits, DOUBLE_DIGITS)
-
-
-def _pi(digits: int) -> Any:
-    context = mpmath.MPContext()
-    context.dps = digits + 10
-    return +context.pi
 
 
 def _mp(value: Fraction | float, digits: int) -> Any:

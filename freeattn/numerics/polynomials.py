@@ -15,11 +15,11 @@ from freeattn.errors import ConvergenceError
 __all__ = [
     "coprime_powers",
     "derivative_of_logarithm",
-    "to_doubles",
     "real_roots",
     "scaled_argument",
     "shifted",
     "to_context",
+    "to_doubles",
 ]
 
 Factors = tuple[tuple[fmpq_poly, int], ...]
@@ -27,11 +27,13 @@ _NEWTON_STEPS = 60
 
 
 def coprime_powers(factors: Factors) -> tuple[fmpq, Factors]:
-    """(constant, ((f_i, e_i), …)) with the f_i monic, squarefree and without common roots: the same product.
+    """(constant, ((f_i, e_i), …)), f_i squarefree, no common roots, largest coefficient ±1: the same product.
 
     Multiplicities are then exact: the order of a root of the product is the exponent of the one factor that has it.
     """
-    constant, pending, basis = fmpq(1), [], []
+    constant = fmpq(1)
+    pending: list[tuple[fmpq_poly, int]] = []
+    basis: list[tuple[fmpq_poly, int]] = []
     for polynomial, power in factors:
         leading = polynomial.leading_coefficient()
         constant *= leading**power
@@ -49,7 +51,12 @@ def coprime_powers(factors: Factors) -> tuple[fmpq, Factors]:
                 break
         else:
             basis.append((polynomial, power))
-    return constant, tuple(basis)
+    scaled = []
+    for polynomial, power in basis:
+        size = max(abs(c) for c in polynomial.coeffs())
+        constant *= size**power
+        scaled.append((polynomial / size, power))
+    return constant, tuple(scaled)
 
 
 def _squarefree(polynomial: fmpq_poly) -> list[tuple[fmpq_poly, int]]:

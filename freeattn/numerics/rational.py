@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _DOUBLE_DIGITS = 40  # exact work behind double results: coefficients, origins and edges are then rounded once
-_EDGE_ULPS = 64  # this near an edge x itself is rounded by as much as its distance: the panel series stands for the root
+_EDGE_ULPS = 64  # this near an edge the rounding of x moves the root as much as x does: the panel series stands for it
 
 
 class RationalEngine(Engine):
@@ -76,7 +76,7 @@ class RationalEngine(Engine):
         return tuple(panels)
 
     def _solve_band(self, x: Array, start: Complex | None) -> tuple[Complex, Array]:
-        """(δ, ρ) strictly inside a band: Newton from the start where that passes the branch test, else from infinity."""
+        """(δ, ρ) strictly inside a band: Newton from the start where it passes the branch test, else from infinity."""
         target = x.astype(complex)
         if start is None:
             delta = self._tracker.solve(target)
@@ -164,7 +164,8 @@ class RationalEngine(Engine):
         for gap in self._gaps:
             outside = np.isnan(result) & (x >= float(gap.low)) & (x <= float(gap.high))
             if outside.any():
-                result[outside] = self._chart.stieltjes(solve_in_gap(self._chart, gap, x[outside]))
+                real = solve_in_gap(self._chart, gap, x[outside])
+                result[outside] = self._chart.stieltjes(real.astype(complex)).real
         return result
 
     # Any precision -------------------------------------------------------------------------------------------------
@@ -178,11 +179,21 @@ class RationalEngine(Engine):
 
     def _start(self, z: complex) -> complex:
         """q in doubles at z off the real axis or inside a band (upper half-plane of q)."""
-        x = np.array([z.real - 1j * abs(z.imag)])
-        return complex(self._tracker.solve(x)[0] + self._chart.origin_double)
+        if z.imag:
+            delta = self._tracker.solve(np.array([z.real - 1j * abs(z.imag)]))
+            return complex(delta[0] + self._chart.origin_double)
+        x = np.array([z.real])
+        for (left, right), panel in zip(self._edges, self._panels, strict=True):
+            if left < z.real < right:
+                delta, _ = self._solve_band(x, panel.guess(panel.map.angle(x)))
+                return complex(delta[0] + self._chart.origin_double)
+        raise BranchError(f"x = {z.real!r} rounds to an edge: no start in doubles for Newton there")
 
     def stieltjes_to(self, z: Any, digits: int) -> Any:
         return self._precise_curve(digits).stieltjes(z)
+
+    def density_to(self, x: Any, digits: int) -> Any:
+        return self._precise_curve(digits).density(x)
 
     def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
         breaks = [panel.breaks for panel in self._panels]

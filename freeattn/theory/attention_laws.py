@@ -28,7 +28,15 @@ from freeattn.model.quantities import is_infinite
 from freeattn.theory import assumptions as given
 from freeattn.theory import symbols as sym
 from freeattn.theory.assumptions import Assumption, Rule
-from freeattn.theory.transforms import CompoundFreePoisson, Dilation, FreePoisson, FreeProduct, Image, Law, MarchenkoPastur
+from freeattn.theory.transforms import (
+    CompoundFreePoisson,
+    Dilation,
+    FreePoisson,
+    FreeProduct,
+    Image,
+    Law,
+    MarchenkoPastur,
+)
 
 __all__ = ["LawExpression", "law_of"]
 
@@ -64,10 +72,10 @@ def law_of(spec: Attention) -> LawExpression:
     endless = is_infinite(spec.n_heads)
     if endless and tied:
         raise NotCoveredError(
-            'n_heads = inf has no law with tie="key-value": its mean γ_K θ₁ + h θ₂ grows without bound; take n_heads finite'
+            'n_heads = inf has no law with tie="key-value": its mean γ_K θ₁ + h θ₂ grows without bound; '
+            "take n_heads finite"
         )
-    build = _tied if tied else _independent
-    law = build(spec.output, endless)
+    law = _tied(spec.output) if tied else _independent(spec.output, endless)
     scale = _exact(spec.value_scale) ** 2 * _exact(spec.output_scale) ** 2
     values = _values(spec, endless)
     if scale != 1:
@@ -98,8 +106,7 @@ def _independent(output: str, endless: bool) -> Law:
     return FreeProduct(tuple(factors))
 
 
-def _tied(output: str, endless: bool) -> Law:
-    del endless
+def _tied(output: str) -> Law:
     rate, slope = sym.GAMMA_KEY / sym.HEADS, sym.HEADS * sym.THETA_2 / sym.GAMMA_KEY
     per_head = Image(FreePoisson(rate), (sp.Integer(0), sym.THETA_1 - sym.THETA_2, slope))
     heads = CompoundFreePoisson(per_head, sym.HEADS)

@@ -86,8 +86,8 @@ class Law(ABC):
 
     @property
     def mean(self) -> sp.Expr:
-        """The first moment."""
-        return self.moments(1)[0]
+        """The first moment, which is the first free cumulant."""
+        return self._series(1)[0]
 
     @property
     def mass_off_zero(self) -> sp.Expr:

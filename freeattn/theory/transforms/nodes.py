@@ -140,7 +140,9 @@ class FreePoisson(Law):
     """π_t: free Poisson law of rate t and jump 1; κ_n = t, mean t, S = 1/(t+w)."""
 
     rate: sp.Expr
-    rule: ClassVar[Rule] = Rule("free Poisson", "π_t has free cumulants t and S(w) = 1/(t + w)", "Nica-Speicher, lecture 12")
+    rule: ClassVar[Rule] = Rule(
+        "free Poisson", "π_t has free cumulants t and S(w) = 1/(t + w)", "Nica-Speicher, lecture 12"
+    )
     _series_kind: ClassVar[str] = "cumulants"
 
     def __post_init__(self) -> None:

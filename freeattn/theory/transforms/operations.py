@@ -13,7 +13,7 @@ from freeattn.theory.symbols import Q, S, W
 from freeattn.theory.transforms.law import Law, as_number, eliminate
 from freeattn.theory.transforms.nodes import Discrete, FreePoisson, MarchenkoPastur, PointMass
 from freeattn.theory.transforms.series import from_domain, moments_of_product, to_domain
-from freeattn.theory.transforms.uniformization import Branch, LeafPair, Uniformization
+from freeattn.theory.transforms.uniformization import Branch, Leaf, LeafPair, Uniformization
 
 __all__ = ["CompoundFreePoisson", "Dilation", "FreeProduct", "FreeSum", "Image"]
 
@@ -44,6 +44,10 @@ class Dilation(Law):
     @property
     def mass_off_zero(self) -> sp.Expr:
         return self.law.mass_off_zero
+
+    @property
+    def mean(self) -> sp.Expr:
+        return self.factor * self.law.mean
 
     def _series(self, order: int) -> tuple[sp.Expr, ...]:
         return tuple(self.factor**k * m for k, m in enumerate(self.law.moments(order), 1))
@@ -87,7 +91,8 @@ class Image(Law):
     def __post_init__(self) -> None:
         coefficients = tuple(as_number("coefficients", a) for a in self.coefficients)
         if len(coefficients) < 2 or coefficients[-1].is_negative:
-            raise InputError("coefficients", self.coefficients, "(a_0, a_1, …) with at least a_1, the last not negative")
+            allowed = "(a_0, a_1, …) with at least a_1, the last not negative"
+            raise InputError("coefficients", self.coefficients, allowed)
         object.__setattr__(self, "coefficients", coefficients)
 
     @property
@@ -98,7 +103,14 @@ class Image(Law):
         return sp.Add(*(a * x**k for k, a in enumerate(self.coefficients)))
 
     def atoms(self) -> Atoms:
+        if all(a == 0 for a in self.coefficients[1:]):
+            return ((self.coefficients[0], sp.Integer(1)),)
         return tuple((self._at(location), weight) for location, weight in self.law.atoms())
+
+    @property
+    def mean(self) -> sp.Expr:
+        known = (sp.Integer(1), *self.law.moments(len(self.coefficients) - 1))
+        return sp.expand(sp.Add(*(a * m for a, m in zip(self.coefficients, known, strict=True))))
 
     def _series(self, order: int) -> tuple[sp.Expr, ...]:
         x = sp.Dummy("x")
@@ -128,7 +140,7 @@ class Image(Law):
         raise NotCoveredError(f"the image {self} has no known rational parametrization")
 
     def _affine(self, a: sp.Expr, b: sp.Expr) -> Uniformization:
-        """ζ = zb/(1 − za), 1 + ψ = (1 + p)(1 + aζ/b) with p = ψ_law(ζ); the parameter is rescaled so that b = 0 is regular."""
+        """ζ = zb/(1 − za), 1 + ψ = (1 + p)(1 + aζ/b), p = ψ_law(ζ); q is rescaled so that b = 0 is regular."""
         inner = self.law.uniformization()
         p, zeta = inner.psi.subs(Q, b * Q), inner.chi.subs(Q, b * Q)
         psi = sp.cancel(sp.together((1 + p) * (1 + a * zeta / b) - 1))
@@ -162,9 +174,10 @@ def _poisson_rate(law: Law) -> sp.Expr | None:
     return 1 / law.ratio if isinstance(law, MarchenkoPastur) else None
 
 
-def _rescaled(leaf: object, b: sp.Expr) -> object:
-    values = {name: getattr(leaf, name).subs(Q, b * Q) for name in leaf.__dataclass_fields__}  # type: ignore[attr-defined]
-    return type(leaf)(**values)
+def _rescaled(leaf: Leaf | LeafPair, b: sp.Expr) -> Leaf | LeafPair:
+    if isinstance(leaf, Leaf):
+        return Leaf(leaf.point.subs(Q, b * Q), leaf.value.subs(Q, b * Q))
+    return LeafPair(leaf.total.subs(Q, b * Q), leaf.product.subs(Q, b * Q), leaf.rate)
 
 
 def _image_of_atoms(image: Image) -> Law:
@@ -204,6 +217,10 @@ class CompoundFreePoisson(Law):
         inner = self.law.mass_off_zero
         choices = inner.args if isinstance(inner, sp.Min) else (inner,)
         return sp.Min(1, *(self.rate * choice for choice in choices))
+
+    @property
+    def mean(self) -> sp.Expr:
+        return self.rate * self.law.mean
 
     def _series(self, order: int) -> tuple[sp.Expr, ...]:
         return tuple(self.rate * m for m in self.law.moments(order))
@@ -258,6 +275,10 @@ class FreeProduct(Law):
     def mass_off_zero(self) -> sp.Expr:
         return sp.Min(*(factor.mass_off_zero for factor in self.factors))
 
+    @property
+    def mean(self) -> sp.Expr:
+        return sp.Mul(*(factor.mean for factor in self.factors))
+
     def _series(self, order: int) -> tuple[sp.Expr, ...]:
         domain, groups = to_domain([factor.moments(order) for factor in self.factors])
         return from_domain(domain, moments_of_product(groups, domain))
@@ -272,7 +293,7 @@ class FreeProduct(Law):
 
     def s_relation(self) -> sp.Expr:
         curves, rational = self._split()
-        explicit = sp.Mul(*(f.s_transform(W) for f in rational))
+        explicit = sp.Mul(*(_known(f.s_transform(W)) for f in rational))
         if not curves:
             return sp.fraction(sp.together(S - explicit))[0]
         relation = curves[0].s_relation()
@@ -290,10 +311,15 @@ class FreeProduct(Law):
         curve = base.uniformization()
         psi, chi, branch = curve.psi, curve.chi, curve.branch
         for factor in rational:
-            reciprocal = sp.together(1 / factor.s_transform(psi))
+            reciprocal = sp.together(1 / _known(factor.s_transform(psi)))
             chi = chi / reciprocal
             branch = _with_factor(branch, factor, psi)
         return Uniformization(psi, chi, branch)
+
+
+def _known(expression: sp.Expr | None) -> sp.Expr:
+    assert expression is not None  # the caller has chosen factors with a rational S-transform
+    return expression
 
 
 def _with_factor(branch: Branch | None, factor: Law, psi: sp.Expr) -> Branch | None:

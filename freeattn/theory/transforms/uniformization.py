@@ -77,7 +77,7 @@ class Uniformization:
 
 
 def factored(expression: sp.Expr) -> Factored:
-    """A rational function of q as ((polynomial, exponent), …); equal polynomials are merged, nothing is expanded out."""
+    """A rational function of q as ((polynomial, exponent), …), equal polynomials merged."""
     powers: dict[sp.Expr, int] = {}
     for base, exponent in sp.powsimp(expression, force=False).as_powers_dict().items():
         if not exponent.is_Integer:
