@@ -24,6 +24,7 @@ _HOME = {
     "architectures": "freeattn.model.architectures",
     "derive": "freeattn.theory.derive",
     "Derivation": "freeattn.theory.derive",
+    "symbolic_spec": "freeattn.theory.derive",
     "law": "freeattn.numerics.law",
     "SpectralLaw": "freeattn.numerics.law",
     "sample": "freeattn.evidence.sampling",

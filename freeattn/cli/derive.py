@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,9 @@ from freeattn.cli.options import json_option, name_option, preset_argument, spec
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import build_spec
 from freeattn.errors import InputError
-from freeattn.model.attention import Attention
+
+if TYPE_CHECKING:
+    from freeattn.model.attention import Attention
 
 __all__ = ["derive_command"]
 

@@ -20,7 +20,11 @@ _CLOSED_PIPE = 141  # 128 + SIGPIPE
 
 
 class _InterruptedError(Exception):
-    """KeyboardInterrupt under another name, because click would print a blank line for it first."""
+    """KeyboardInterrupt under another name: click would print a blank line for it first."""
+
+
+class _ClosedPipeError(Exception):
+    """BrokenPipeError under another name: click would exit with 1, which says that a check failed."""
 
 
 def say(kind: str, message: str) -> None:
@@ -50,8 +54,10 @@ def _close_stdout() -> None:
     os.close(null)
 
 
-def _tolerate_narrow_encoding() -> None:
-    """Where the terminal cannot show a character, write its escape instead of failing."""
+def _prepare_streams() -> None:
+    """Nothing fails because stdout is closed or a stream cannot show a character (its escape is written)."""
+    if sys.stdout is None:  # started with >&-
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -63,7 +69,7 @@ class CommandGroup(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         extra["standalone_mode"] = False
-        _tolerate_narrow_encoding()
+        _prepare_streams()
         sys.exit(self._exit_code(args, extra))
 
     def _exit_code(self, args: Sequence[Any], extra: dict[str, Any]) -> int:
@@ -81,11 +87,11 @@ class CommandGroup(click.Group):
         except (_InterruptedError, click.Abort):
             say("error", "interrupted")
             return _INTERRUPTED
-        except BrokenPipeError:
+        except (_ClosedPipeError, BrokenPipeError):  # the second by the last flush
             _close_stdout()
             return _CLOSED_PIPE
         except OSError as error:
-            say("error", f"{error.filename or 'output'} = {error.strerror or error}")
+            say("error", f"{error.filename or 'output'} cannot be written: {error.strerror or error}")
         except MemoryError as error:
             say("error", f"not enough memory; a smaller n_tokens needs less ({error or 'no details'})")
         return _BAD_INPUT
@@ -95,6 +101,8 @@ class CommandGroup(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise _InterruptedError from None
+        except BrokenPipeError:
+            raise _ClosedPipeError from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -35,9 +35,10 @@ _MOST_POINTS = 10_000_000
 @file_options("Write columns x, density, cdf.", "Draw the density; png, pdf or svg (needs the extra 'plot').")
 @count_option("points", 1000, 10, _MOST_POINTS, "Lines of the CSV file, denser near the edges.")
 @click.option("--normalized", is_flag=True, help="CSV and plot of the law divided by its mean.")
+@click.option("--log", is_flag=True, help="Plot with a logarithmic axis.")
 def law_command(
     preset: str | None, digits: int, as_json: bool, csv: str | None, plot: str | None, force: bool,
-    points: int, normalized: bool, **options: Any,
+    points: int, normalized: bool, log: bool, **options: Any,
 ) -> None:
     """The limiting law of the squared singular values of the centered output.
 
@@ -56,7 +57,7 @@ def law_command(
             write_csv(path, ("x", "density", "cdf"), report.density_rows(drawn, points))
     if "plot" in files:
         with files["plot"].writing() as path:
-            report.save_law_plot(drawn, path)
+            report.save_law_plot(drawn, path, log=log)
     if as_json:
         click.echo(dump_json(law_record(law, preset, digits)))
     else:

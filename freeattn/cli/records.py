@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -89,18 +89,9 @@ def preset_record(preset: Any) -> dict[str, Any]:
 
 
 def table_rows(records: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
-    """Names of the columns and the rows of equal records; pairs such as intervals become two columns."""
-    flat = [dict(_flatten(record)) for record in records]
-    names = list(dict.fromkeys(name for record in flat for name in record))
-    return names, [[record.get(name, "") for name in names] for record in flat]
-
-
-def _flatten(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in record.items():
-        if isinstance(value, (tuple, list)) and len(value) == 2:
-            yield from zip((f"{name}_low", f"{name}_high"), value, strict=True)
-        else:
-            yield name, value
+    """Names of the columns and the rows of flat records with the same keys."""
+    names = list(records[0])
+    return names, [[record[name] for name in names] for record in records]
 
 
 def _plain(value: Any) -> Any:

@@ -8,17 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import freeattn
 from freeattn.errors import InputError
-from freeattn.model.attention import OUTPUTS, Attention
+
+if TYPE_CHECKING:  # the model loads when a specification is built, not for --help
+    from freeattn.model.attention import Attention
 
 __all__ = ["CHOICES", "build_spec", "exact_number", "flag"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "tie": ("none", "key-value"),
-    "output": OUTPUTS,
+    "output": ("mha", "values", "attention", "head-sum"),
     "scores": ("softmax", "linear", "relu", "sigmoid"),
 }
 _EXAMPLE = "--n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64"
@@ -66,8 +68,9 @@ def build_spec(
         if base is not None:
             return base.replace(**fields)
         if preset is None:
-            return Attention(**fields)
-        spec: Attention = freeattn.architecture(preset, **fields)
+            spec: Attention = freeattn.Attention(**fields)
+        else:
+            spec = freeattn.architecture(preset, **fields)
         return spec
     except InputError as error:
         raise _as_typed(error, typed) from None

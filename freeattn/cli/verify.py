@@ -40,10 +40,11 @@ _LARGEST_SEED = 2**64 - 1
     "Write the statistics, one line each.",
     "Draw the law over the histogram of all draws; png, pdf or svg (needs the extra 'plot').",
 )
+@click.option("--log", is_flag=True, help="Plot with a logarithmic axis.")
 @click.pass_context
 def verify_command(
     context: click.Context, /, preset: str | None, draws: int, seed: int, as_json: bool, csv: str | None,
-    plot: str | None, force: bool, **options: Any,
+    plot: str | None, force: bool, log: bool, **options: Any,
 ) -> None:
     """Draw real softmax attention and compare its spectrum with the law, statistic by statistic.
 
@@ -64,9 +65,9 @@ def verify_command(
             write_csv(path, *table_rows(verification.rows()))
     if "plot" in files:
         with files["plot"].writing() as path:
-            report.save_law_plot(law, path, samples=[sample.softmax for sample in verification.samples])
+            report.save_law_plot(law, path, [sample.softmax for sample in verification.samples], log=log)
     if as_json:
-        click.echo(dump_json(_record(verification, preset, spec)))
+        click.echo(dump_json({"version": freeattn.__version__, "preset": preset, **verification.to_dict()}))
     else:
         click.echo(report.render(*report.verification_tables(verification, preset)), nl=False)
     context.exit(0 if verification.passed else 1)
@@ -77,8 +78,3 @@ def _run(spec: Any, law: Any, draws: int, seed: int) -> Any:
         return freeattn.verify(spec, draws=draws, seed=seed, law=law)
     with report.progress_on_stderr(draws) as progress:
         return freeattn.verify(spec, draws=draws, seed=seed, law=law, progress=progress)
-
-
-def _record(verification: Any, preset: str | None, spec: Any) -> dict[str, Any]:
-    outer = {"version": freeattn.__version__, "preset": preset, "not_modelled": list(spec.not_modelled)}
-    return {**outer, **verification.to_dict()}

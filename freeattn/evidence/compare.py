@@ -1,7 +1,7 @@
 """A simulated spectrum against a law, and two spectra against each other: pure functions.
 
 A *spectrum* is an ascending array of n squared singular values with exact zeros, as `sampling.sample` returns it;
-`as_spectrum` makes one from other arrays. A law enters through a `LawTable`, its numbers at n values, computed once.
+`as_spectrum` makes one from other arrays. A law enters through a `LawTable`, its numbers for n values, computed once.
 Everything is relative to the mean of the law unless said otherwise.
 """
 
@@ -18,7 +18,7 @@ from freeattn.errors import InputError
 
 __all__ = [
     "BULK",
-    "Law",
+    "ComparableLaw",
     "LawTable",
     "as_spectrum",
     "bulk_deviations",
@@ -35,10 +35,10 @@ Spectrum: TypeAlias = NDArray[np.float64]
 
 N_MOMENTS = 4
 BULK = (0.01, 0.99)  # quantiles of the nonzero part that stand for the edges of the bulk
-_ZERO_BELOW = 1e-10  # relative to the largest value: above the rounding of a Gram matrix, below a resolved hard edge
+_ZERO_BELOW = 1e-10  # relative to the largest value; the rounding of a Gram matrix is below it
 
 
-class Law(Protocol):
+class ComparableLaw(Protocol):
     """What a comparison needs of a law with nonnegative support; `SpectralLaw` has it."""
 
     @property
@@ -65,7 +65,7 @@ class LawTable:
         right_edge: end of the rightmost band.
     """
 
-    law: Law
+    law: ComparableLaw
     mean: float
     moments: Spectrum
     midpoints: Spectrum
@@ -74,7 +74,7 @@ class LawTable:
     right_edge: float
 
     @classmethod
-    def of(cls, law: Law, n: int) -> LawTable:
+    def of(cls, law: ComparableLaw, n: int) -> LawTable:
         """Evaluate a law for spectra of n values."""
         zero = sum((float(atom.weight) for atom in law.atoms if float(atom.location) == 0), 0.0)
         return cls(
@@ -102,12 +102,12 @@ def as_spectrum(values: ArrayLike, zero_below: float = _ZERO_BELOW) -> Spectrum:
 
 
 def relative_w1(values: Spectrum, table: LawTable) -> float:
-    """Relative W1 of a spectrum and a law: mean of |x_(i) − quantile((i − 1/2)/n)| over the mean of the law."""
+    """Relative W1 of spectrum and law: mean of |x_(i) − quantile((i − 1/2)/n)| over the mean of the law."""
     return relative_w1_between(values, table.midpoints, table.mean)
 
 
 def relative_w1_between(first: Spectrum, second: Spectrum, mean: float) -> float:
-    """Relative W1 of two spectra of equal size: mean absolute difference of ordered values over the limiting mean.
+    """Relative W1 of two spectra of equal size: mean |x_(i) − y_(i)| over the mean of the law.
 
     Source: arXiv 2610.10033, Table D.2.
     """
@@ -117,8 +117,8 @@ def relative_w1_between(first: Spectrum, second: Spectrum, mean: float) -> float
 def ks_distance(values: Spectrum, table: LawTable) -> float:
     """Kolmogorov-Smirnov distance sup_x |F_n(x) − F(x)| of a spectrum and a law with atoms.
 
-    Between two points of the spectrum F_n is constant and F monotone, so the supremum is a one-sided limit at a point.
-    F is right-continuous: its left limit is F(x) minus the atom at x, which counts for exact zeros.
+    Between two points of the spectrum F_n is constant and F monotone, so the supremum is a one-sided limit at one of
+    them. F is right-continuous: its left limit is F(x) minus the atom at x, which counts for exact zeros.
     """
     points, counts = np.unique(values, return_counts=True)
     empirical = np.cumsum(counts) / len(values)
@@ -162,5 +162,5 @@ def bulk_deviations(values: Spectrum, table: LawTable) -> Spectrum:
 
 
 def outliers(values: Spectrum, table: LawTable) -> int:
-    """Number of values above right_edge·(1 + n^{−2/3}); n^{−2/3} is the scale of fluctuations at a soft edge."""
+    """Number of values above right_edge·(1 + n^{−2/3}): a soft edge fluctuates on the scale n^{−2/3}."""
     return int(np.count_nonzero(values > table.right_edge * (1 + len(values) ** (-2 / 3))))

@@ -1,15 +1,16 @@
 """How far a layer of finite size is expected to be from its limit, computed without simulating it.
 
-With f the score function and χ ~ N(0, 1), let g = f(βχ)/E f(βχ) (normalized) or f(βχ) (plain), θ₁ = Var g. Three effects:
+With f the score function and χ ~ N(0, 1), let g = f(βχ)/E f(βχ) (normalized) or f(βχ) (plain), θ₁ = Var g.
 
-- few tokens: for a row of n iid scores with normalized weights and I_k = E Σ_j A_j^k, the variance of n A_ij is
-  V_n = n I_2 − 1 < θ₁. Exactly, I_k = n/(k−1)! ∫₀^∞ t^{k−1} φ_k(t) φ(t)^{n−1} dt, φ(t) = E e^{−tg}, φ_k(t) = E g^k e^{−tg}.
-  For softmax V_n/θ₁ = 1 − C/n + O(1/n²), C = e^{β²}(2e^{β²} − 1) (delta method for a ratio of means): 12.06 at β = 1.
-- few key dimensions: given its query, a row of scores is N(0, |q|²/d_key) with |q|² ~ χ²(d_key), and so is a column given
-  its key: the mean variance exceeds θ₁ by O(1/d_key).
-- spread: the law is that of entries with a fourth cumulant κ₄ and rows and columns of unequal variance. In units of the
-  mean, the second moment of the law of one head rises by n²I_4/V_n² − 3/n (or E (g − E g)⁴/(nθ₁²) − 3/n) and by the relative variances of row and column
-  variances; h heads side by side dilute all three by h.
+- Few tokens: for a row of n iid scores with normalized weights and I_k = E Σ_j A_j^k, the variance of n A_ij is
+  V_n = n I_2 − 1 < θ₁. Exactly, I_k = n/(k−1)! ∫₀^∞ t^{k−1} φ_k(t) φ(t)^{n−1} dt with φ(t) = E e^{−tg} and
+  φ_k(t) = E g^k e^{−tg}. For softmax V_n/θ₁ = 1 − C/n + O(1/n²) with C = e^{β²}(2e^{β²} − 1), 12.06 at β = 1 (delta
+  method for a ratio of means).
+- Few key dimensions: given its query, a row of scores is N(0, |q|²/d_key) with |q|² ~ χ²(d_key), and so is a column
+  given its key: the mean variance differs from θ₁ by O(1/d_key).
+- Spread: entries have a fourth cumulant, rows and columns unequal variances. In units of the squared mean, the second
+  moment of the law of one head rises by n²I_4/V_n² − 3/n (at most E (g − E g)⁴/(nθ₁²) − 3/n) and by the relative
+  variances of row and column variances; h heads side by side dilute all three by h.
 
 The first two are exact for the stated row model, the third to first order; dependence between rows is left out.
 """
@@ -46,7 +47,7 @@ class FiniteSize:
     Attributes:
         loss: 1 − V_n/θ₁, by which few tokens lower the mean.
         gain: |V_d/θ₁ − 1|, by which few key dimensions move the mean (up, for softmax).
-        spread: rise of the second moment of the mean-one law.
+        spread: rise of the second moment, over the squared mean.
     """
 
     loss: float
@@ -63,9 +64,8 @@ def finite_size(spec: Attention) -> FiniteSize:
     rows, columns = _line_variances(scores, beta, spec.d_key)
     spread = _kurtosis(scores, beta, n, theta_1) + _relative_variance(rows) + _relative_variance(columns)
     heads = spec.n_kv_heads if spec.output == "head-sum" else spec.n_heads
-    return FiniteSize(
-        loss=few_tokens_loss(scores, beta, n, theta_1), gain=float(abs(rows.mean() / theta_1 - 1)), spread=spread / heads
-    )
+    loss = few_tokens_loss(scores, beta, n, theta_1)
+    return FiniteSize(loss=loss, gain=float(abs(rows.mean() / theta_1 - 1)), spread=spread / heads)
 
 
 def reliable_beta(n_tokens: int) -> float:
@@ -87,12 +87,12 @@ def participation(scores: ScoreFunction, beta: float, n_tokens: int, order: int)
     weights = scores.value(beta * chi, np)
     weights = weights / (mass @ weights)
     # Left end: t^k E g^k below 1e-15. Right end: φ^{n−1} below e^{−40}, later the heavier the tail of g.
-    ends = np.array([-12 - 2 * beta**2, math.log(40.0) + 2 * beta**2]) - math.log(n_tokens)
-    log_t = np.linspace(*ends, _LOG_T_NODES)
+    left, right = -12 - 2 * beta**2, math.log(40.0) + 2 * beta**2
+    log_t = np.linspace(left, right, _LOG_T_NODES) - math.log(n_tokens)
     t = np.exp(log_t)
     decay = np.exp(-np.outer(t, weights))
     integrand = t**order * (decay @ (mass * weights**order)) * (decay @ mass) ** (n_tokens - 1)
-    integral = float(np.sum(integrand) * (log_t[1] - log_t[0]))
+    integral = float(np.sum(integrand)) * (right - left) / (_LOG_T_NODES - 1)
     return n_tokens * integral / math.factorial(order - 1)
 
 
@@ -131,5 +131,6 @@ def _relative_variance(values: Vector) -> float:
 
 
 def _gaussian_weights(chi: Vector) -> Vector:
-    weights: Vector = np.exp(-(chi**2) / 2) * (chi[1] - chi[0]) / math.sqrt(2 * math.pi)
+    step = (chi[-1] - chi[0]) / (len(chi) - 1)  # chi[1] − chi[0] loses three digits to rounding
+    weights: Vector = np.exp(-(chi**2) / 2) * step / math.sqrt(2 * math.pi)
     return weights

@@ -12,9 +12,9 @@ from typing import final
 
 from freeattn.model.attention import Attention
 from freeattn.model.scores import Softmax
-from freeattn.model.ties import Ties
+from freeattn.model.ties import as_ties
 
-__all__ = ["TABLE_D2", "PublishedAgreement", "published_agreement"]
+__all__ = ["TABLE_D2", "PublishedAgreement", "published_agreement", "upper_limit"]
 
 _DRAWS = 10
 
@@ -41,7 +41,7 @@ class PublishedAgreement:
         """The layer that was measured."""
         return Attention(
             n_tokens=self.n_tokens, d_model=self.d_model, n_heads=self.n_heads, n_kv_heads=self.n_kv_heads,
-            d_key=self.d_head, d_value=self.d_head, d_out=self.d_model, tie=self.tie,  # type: ignore[arg-type]
+            d_key=self.d_head, d_value=self.d_head, d_out=self.d_model, tie=as_ties(self.tie),
         )
 
     def covers(self, spec: Attention) -> bool:
@@ -81,5 +81,5 @@ def published_agreement(spec: Attention) -> PublishedAgreement | None:
 
 
 def upper_limit(mean: float, half_width: float, draws: int) -> float:
-    """What a repetition with some draws may reach: the published mean, its half-width and that of the repetition."""
-    return mean + half_width * (1 + math.sqrt(_DRAWS / draws))
+    """What a repetition may reach: the published mean and twice the half-width of the difference of the two means."""
+    return mean + 2 * half_width * math.sqrt(1 + _DRAWS / draws)

@@ -23,7 +23,7 @@ from freeattn.model.attention import Attention
 from freeattn.model.quadrature import thetas
 from freeattn.model.quantities import is_infinite, is_known
 
-__all__ = ["Sample", "Weights", "sample"]
+__all__ = ["Sample", "Weights", "check_sizes", "sample", "seed_sequence"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 
@@ -64,10 +64,18 @@ def sample(spec: Attention, seed: int | np.random.SeedSequence = 0) -> Sample:
 
     Source: arXiv 2610.10033, sections 2-3 and Table D.2 (draws of both with the same Q, K, V, O).
     """
-    weights = Weights(spec, seed)
+    with np.errstate(all="ignore"):  # a number that is not finite becomes an error, not a warning
+        real, equivalent = _outputs(spec, Weights(spec, seed))
+    if not (np.isfinite(real.matrix).all() and np.isfinite(equivalent.matrix).all()):
+        raise InputError("scores", spec.scores.name, f"a function whose outputs do not overflow at beta = {spec.beta}")
+    return Sample(real.squared_singular_values(), equivalent.squared_singular_values(), spec, seed)
+
+
+def _outputs(spec: Attention, weights: Weights) -> tuple[_Accumulator, _Accumulator]:
+    """M of real attention and of its equivalent, head by head."""
     real, equivalent = _accumulator(spec), _accumulator(spec)
     tokens = weights.tokens()
-    signal, noise = _equivalent_factors(spec)
+    signal, noise = (factor / weights.n_tokens for factor in _equivalent_factors(spec))
     for kv_head in range(weights.n_kv_heads):
         keys = tokens @ weights.key(kv_head)
         values = tokens @ weights.value(kv_head) if weights.d_value else None
@@ -75,13 +83,10 @@ def sample(spec: Attention, seed: int | np.random.SeedSequence = 0) -> Sample:
             scores = _scores(tokens @ weights.query(head), keys)
             output = weights.output(head) if weights.d_out else None
             real.add(head, _block(_centered(spec, scores), values, output, weights.n_heads))
-            scores *= signal / weights.n_tokens
-            scores += (noise / weights.n_tokens) * weights.noise(head)
+            scores *= signal
+            scores += noise * weights.noise(head)
             equivalent.add(head, _block(scores, values, output, weights.n_heads))
-    del tokens, scores
-    if not (np.isfinite(real.matrix).all() and np.isfinite(equivalent.matrix).all()):
-        raise InputError("scores", spec.scores.name, f"a function whose outputs do not overflow at beta = {spec.beta}")
-    return Sample(real.squared_singular_values(), equivalent.squared_singular_values(), spec, seed)
+    return real, equivalent
 
 
 @final
@@ -95,9 +100,9 @@ class Weights:
     """
 
     def __init__(self, spec: Attention, seed: int | np.random.SeedSequence) -> None:
-        _check_sizes(spec)
+        check_sizes(spec)
         self._spec = spec
-        self._root = _root(seed)
+        self._root = seed_sequence(seed)
         self.n_tokens: int = spec.n_tokens
         self.d_model: int = spec.d_model
         self.n_heads: int = spec.n_heads
@@ -107,7 +112,7 @@ class Weights:
         self.d_out: int = spec.d_out if spec.output == "mha" else 0
 
     def tokens(self) -> Matrix:
-        """X (n_tokens × d_model): √d_model times the transposed Q of a Gaussian matrix, sign-corrected to be uniform."""
+        """X (n_tokens × d_model): √d_model times the transposed Q factor of a Gaussian matrix, signs corrected."""
         gaussian = self._stream(_INPUT, 0).standard_normal((self.d_model, self.n_tokens))
         frame, triangle = np.linalg.qr(gaussian)
         frame *= np.where(np.diagonal(triangle) < 0, -1.0, 1.0) * math.sqrt(self.d_model)
@@ -157,7 +162,7 @@ class Weights:
         )
 
 
-def _root(seed: object) -> np.random.SeedSequence:
+def seed_sequence(seed: object) -> np.random.SeedSequence:
     if isinstance(seed, np.random.SeedSequence):
         return seed
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
@@ -165,7 +170,7 @@ def _root(seed: object) -> np.random.SeedSequence:
     raise InputError("seed", seed, "a non-negative integer or a numpy SeedSequence")
 
 
-def _check_sizes(spec: Attention) -> None:
+def check_sizes(spec: Attention) -> None:
     if is_infinite(spec.n_heads):
         raise InputError("n_heads", spec.n_heads, "a finite number to draw a sample: spec.replace(n_heads=…)")
     if spec.ratios is not None:
@@ -192,8 +197,7 @@ def _scores(queries: Matrix, keys: Matrix) -> Matrix:
 
 def _centered(spec: Attention, scores: Matrix) -> Matrix:
     """A^⊥: attention weights minus 1/n (rows sum to one) or minus the mean of all entries."""
-    with np.errstate(all="ignore"):  # a weight that is not finite becomes an error two lines below
-        attention = np.asarray(spec.scores.apply(scores, float(spec.beta)), dtype=np.float64)
+    attention = np.asarray(spec.scores.apply(scores, float(spec.beta)), dtype=np.float64)
     if attention.shape != scores.shape or not np.isfinite(attention).all():
         raise InputError("scores", spec.scores.name, f"a function with finite weights at beta = {spec.beta}")
     attention -= 1 / len(attention) if spec.scores.normalized else attention.mean()
@@ -256,7 +260,8 @@ class _Gram(_Accumulator):
 
     def squared_singular_values(self) -> Matrix:
         # Eigenvalues carry an absolute error of about n·ε·largest.
-        return _with_exact_zeros(np.linalg.eigvalsh(self.matrix), len(self.matrix) * _EPSILON)
+        found = np.asarray(np.linalg.eigvalsh(self.matrix), dtype=np.float64)
+        return _with_exact_zeros(found, len(self.matrix) * _EPSILON)
 
 
 def _accumulator(spec: Attention) -> _Accumulator:

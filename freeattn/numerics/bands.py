@@ -26,6 +26,7 @@ NODES = 16
 _RESOLVED = 2e-13  # last coefficients over the largest one of the band: near the rounding of ρ itself
 _ROUNDING_FLOOR = 1e-15  # panels whose whole mass is below this share are resolved by definition
 _MAX_DEPTH = 45
+_TINY = float(np.finfo(float).tiny)
 _BISECTIONS = 54  # halvings of [−1, 1] to the last bit of a double
 _LOG_SCALE = 0.05  # a left edge below this share of the right one is resolved on a logarithmic scale
 
@@ -76,8 +77,10 @@ class BandMap:
     def angle(self, x: Array) -> Array:
         """θ(x), accurate near both ends."""
         if self.order:
-            share = np.log1p((x - self.right) / self.right) / self.order
-            return np.arctan2((x / self.right) ** (0.5 / self.order), np.sqrt(-np.expm1(np.minimum(share, 0.0))))
+            share = np.minimum(x / self.right, 1.0)
+            gap = np.where(share > 0.5, (self.right - x) / self.right, 0.5)  # exact where 1 − share would cancel
+            log = np.where(share > 0.5, np.log1p(-np.maximum(gap, 0.0)), np.log(np.maximum(share, _TINY)))
+            return np.arctan2(share ** (0.5 / self.order), np.sqrt(-np.expm1(log / self.order)))
         if self.logarithmic:
             below, above = np.log1p((x - self.left) / self.left), -np.log1p((x - self.right) / self.right)
         else:

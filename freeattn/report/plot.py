@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ _CURVE_POINTS = 800
 _BINS = 80
 _HEADROOM = 1.15  # height of the axis over what it shows, for the legend
 _SHOWN_BEYOND = 1.12  # the axis ends here, relative to the outermost edge
+_HIDDEN_BELOW = 2e-3  # share of a band at a hard edge that a logarithmic axis leaves out, at most
+_ROUNDING = 1e-9  # relative to the axis: values this close to an atom are at it
 _RGB = {"law": "#b2182b", "sample": "#9db4c8", "band": "#f3e3df", "atom": "#4d4d4d"}
 
 _ARROW = {"arrowstyle": "-|>", "color": _RGB["atom"], "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
@@ -105,43 +108,57 @@ def check_plot_file(path: str | os.PathLike[str]) -> None:
     _figure_class()
 
 
-def _binned(law: Any, bins: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean density of the law in each bin, atoms left out."""
-    mass = np.diff(np.asarray(law.cdf(bins), dtype=float))
-    for atom in law.atoms:
-        inside = (bins[:-1] < float(atom.location)) & (float(atom.location) <= bins[1:])
-        mass[inside] -= float(atom.weight)
-    return mass / np.diff(bins)
+@dataclass(frozen=True)
+class _View:
+    """What of a law is drawn: bins along the axis, and density per unit of x, or of log x."""
+
+    law: Any
+    bins: NDArray[np.float64]
+    log: bool
+
+    @classmethod
+    def of(cls, law: Any, log: bool) -> _View:
+        ends = [float(end) for band in law.edges for end in band]
+        ends += [float(atom.location) for atom in law.atoms if not (log and float(atom.location) <= 0)]
+        if not log:
+            ends.append(0.0)
+            limit = _SHOWN_BEYOND * max(ends) if max(ends) > 0 else 1.0
+            return cls(law, np.linspace(min(ends), limit, _BINS + 1), log)
+        zero = sum(float(atom.weight) for atom in law.atoms if float(atom.location) <= 0)
+        low = max(float(law.quantile(zero + _HIDDEN_BELOW * (1 - zero))) / 2, min(ends) / _SHOWN_BEYOND)
+        return cls(law, np.geomspace(low, _SHOWN_BEYOND**2 * max(ends), _BINS + 1), log)
+
+    @property
+    def widths(self) -> NDArray[np.float64]:
+        """Widths of the bins, in x or log x."""
+        return np.diff(np.log(self.bins) if self.log else self.bins)
+
+    def height(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """ρ(x), or x ρ(x) on a logarithmic axis."""
+        density = np.asarray(self.law.density(x), dtype=float)
+        return density * x if self.log else density
+
+    def law_bars(self) -> NDArray[np.float64]:
+        """Mean height of the law in each bin, atoms left out."""
+        mass = np.diff(np.asarray(self.law.cdf(self.bins), dtype=float))
+        for atom in self.law.atoms:
+            place = float(atom.location)
+            mass[(self.bins[:-1] < place) & (place <= self.bins[1:])] -= float(atom.weight)
+        return mass / self.widths
+
+    def sample_bars(self, sample: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+        """Heights of the histogram without the values at atoms, and how many values no bin holds."""
+        at_atom = np.zeros(sample.shape, dtype=bool)
+        for atom in self.law.atoms:
+            at_atom |= np.abs(sample - float(atom.location)) <= _ROUNDING * float(self.bins[-1])
+        continuous = sample[~at_atom]
+        counts = np.histogram(continuous, self.bins)[0]
+        return counts / (sample.size * self.widths), int(continuous.size - counts.sum())
 
 
-def _draw_sample(ax: Any, law: Any, sample: NDArray[np.float64], bins: NDArray[np.float64]) -> float:
-    """Histogram of the sample without its atoms, on the scale of the density; returns its highest bar."""
-    width = float(bins[1] - bins[0])
-    at_atom = np.zeros(sample.shape, dtype=bool)
-    for atom in law.atoms:
-        at_atom |= np.abs(sample - float(atom.location)) <= 1e-9 * float(bins[-1])  # rounding of exact zeros
-    continuous = sample[~at_atom]
-    beyond = int(np.count_nonzero(continuous > bins[-1]))
-    heights = np.histogram(continuous, bins)[0] / (sample.size * width)
-    label = f"sample of {sample.size}" + (f" ({beyond} beyond the axis)" if beyond else "")
-    ax.stairs(heights, bins, fill=True, color=_RGB["sample"], label=label, zorder=1)
-    return float(heights.max())
-
-
-def _draw_atoms(ax: Any, law: Any, top: float) -> None:
-    for atom in law.atoms:
-        weight = float(atom.weight)
-        if weight <= 0:
-            continue
-        place = float(atom.location)
-        ax.annotate("", xy=(place, top), xytext=(place, 0), zorder=4, arrowprops=_ARROW)
-        ax.annotate(
-            f"atom {weight:.4g} at {place:.4g}", xy=(place, top), xytext=(6, -4), textcoords="offset points",
-            color=_RGB["atom"], ha="left", va="top",
-        )
-
-
-def plot_law(law: Any, ax: Any = None, sample: ArrayLike | None = None, normalized: bool = False) -> Any:
+def plot_law(
+    law: Any, ax: Any = None, sample: ArrayLike | None = None, normalized: bool = False, log: bool = False
+) -> Any:
     """Density of a law with its bands shaded and its atoms marked, over the histogram of a sample.
 
     Args:
@@ -150,6 +167,7 @@ def plot_law(law: Any, ax: Any = None, sample: ArrayLike | None = None, normaliz
         sample: squared singular values; values at an atom are left out of the histogram, whose area is one
             minus their share, as for the density.
         normalized: divide the law, and the sample, by the mean of the law.
+        log: logarithmic axis with the density of log x, x ρ(x); shows hard and nearly hard edges.
 
     Returns:
         The Axes; `ax.figure` is the figure.
@@ -164,21 +182,38 @@ def plot_law(law: Any, ax: Any = None, sample: ArrayLike | None = None, normaliz
     if normalized:
         values = None if values is None else values / float(law.mean)
         law = law.normalized()
-    bands = [(float(left), float(right)) for left, right in law.edges]
-    ends = [0.0, *(end for band in bands for end in band), *(float(atom.location) for atom in law.atoms)]
-    limit = _SHOWN_BEYOND * max(ends) if max(ends) > 0 else 1.0
-    bins = np.linspace(min(ends), limit, _BINS + 1)
-    for left, right in bands:
-        ax.axvspan(left, right, color=_RGB["band"], zorder=0)
-    bars = [float(_binned(law, bins).max())]
+    view = _View.of(law, log)
+    for left, right in law.edges:
+        ax.axvspan(max(float(left), float(view.bins[0])), float(right), color=_RGB["band"], zorder=0)
+    bars = [float(view.law_bars().max())]
     if values is not None:
-        bars.append(_draw_sample(ax, law, values, bins))
-    top = _HEADROOM * _height(_draw_density(ax, law, bands), max(bars))
-    _draw_atoms(ax, law, top / _HEADROOM)
-    ax.set(xlim=(min(ends) - 0.02 * limit, limit), ylim=(0, top), ylabel="density")
-    ax.set_xlabel("squared singular value / mean" if normalized else "squared singular value")
+        bars.append(_draw_sample(ax, view, values))
+    top = _HEADROOM * _height(_draw_density(ax, view), max(bars))
+    _draw_atoms(ax, view, top / _HEADROOM)
+    name = "squared singular value" + (" / mean" if normalized else "")
+    margin = 0.0 if log else 0.02 * (view.bins[-1] - view.bins[0])
+    ax.set(xlim=(view.bins[0] - margin, view.bins[-1]), ylim=(0, top), xlabel=name)
+    ax.set(**({"xscale": "log", "ylabel": "density of the logarithm"} if log else {"ylabel": "density"}))
     ax.legend(frameon=False, loc="upper right")
     return ax
+
+
+def _draw_sample(ax: Any, view: _View, sample: NDArray[np.float64]) -> float:
+    heights, beyond = view.sample_bars(sample)
+    label = f"sample of {sample.size}" + (f" ({beyond} beyond the axis)" if beyond else "")
+    ax.stairs(heights, view.bins, fill=True, color=_RGB["sample"], label=label, zorder=1)
+    return float(heights.max())
+
+
+def _draw_density(ax: Any, view: _View) -> float:
+    grid = law_grid(view.law, _CURVE_POINTS)
+    grid = grid[grid >= view.bins[0]]
+    heights = view.height(grid)
+    for number, (left, right) in enumerate(view.law.edges):
+        inside = (grid >= float(left)) & (grid <= float(right))
+        label = "limiting law" if number == 0 else None
+        ax.plot(grid[inside], heights[inside], color=_RGB["law"], linewidth=1.8, label=label, zorder=3)
+    return float(heights.max()) if heights.size else 0.0
 
 
 def _height(peak: float, bars: float) -> float:
@@ -188,14 +223,18 @@ def _height(peak: float, bars: float) -> float:
     return max(peak, bars) if peak < 2 * bars else 1.5 * bars
 
 
-def _draw_density(ax: Any, law: Any, bands: list[tuple[float, float]]) -> float:
-    grid = law_grid(law, _CURVE_POINTS)
-    density = np.asarray(law.density(grid), dtype=float)
-    for number, (left, right) in enumerate(bands):
-        inside = (grid >= left) & (grid <= right)
-        label = "limiting law" if number == 0 else None
-        ax.plot(grid[inside], density[inside], color=_RGB["law"], linewidth=1.8, label=label, zorder=3)
-    return float(density.max()) if density.size else 0.0
+def _draw_atoms(ax: Any, view: _View, top: float) -> None:
+    for atom in view.law.atoms:
+        if float(atom.weight) <= 0:
+            continue
+        place = float(atom.location)
+        shown = max(place, float(view.bins[0]))  # 0 has no place on a logarithmic axis
+        if shown == place:
+            ax.annotate("", xy=(place, top), xytext=(place, 0), zorder=4, arrowprops=_ARROW)
+        ax.annotate(
+            f"atom {float(atom.weight):.4g} at {place:.4g}", xy=(shown, top), xytext=(6, -4),
+            textcoords="offset points", color=_RGB["atom"], ha="left", va="top",
+        )
 
 
 def _checked_sample(sample: ArrayLike) -> NDArray[np.float64]:
@@ -207,7 +246,7 @@ def _checked_sample(sample: ArrayLike) -> NDArray[np.float64]:
 
 def save_law_plot(
     law: Any, path: str | os.PathLike[str], samples: Sequence[ArrayLike] | None = None,
-    normalized: bool = False,
+    normalized: bool = False, log: bool = False,
 ) -> None:
     """Write `plot_law` to a .png, .pdf or .svg file, over the pooled histogram of the samples.
 
@@ -216,7 +255,7 @@ def save_law_plot(
     """
     check_plot_file(path)
     pooled = np.concatenate([np.ravel(np.asarray(one, dtype=float)) for one in samples]) if samples else None
-    ax = plot_law(law, sample=pooled, normalized=normalized)
+    ax = plot_law(law, sample=pooled, normalized=normalized, log=log)
     if law.spec is not None and getattr(law.spec, "name", None):
         ax.set_title(str(law.spec.name))
     ax.figure.savefig(path, format=Path(path).suffix[1:].lower(), dpi=160)

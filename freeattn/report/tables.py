@@ -27,6 +27,11 @@ _EXACT = ("gamma_key", "gamma_value", "gamma_out", "beta", "value_scale", "outpu
 _N_MOMENTS = 4
 _LONGEST_EXACT = 20  # characters of a fraction that is still worth reading
 _SQUARE_ROOT = 0.5
+_VERIFICATION_NOTE = (
+    "Deviations from the law (moments: relative), means over draws with 95 % Student-t intervals. The Gaussian "
+    "equivalent has the same weights and shows the noise of this size: a check fails when softmax exceeds it by more "
+    "than is allowed, or when the equivalent itself is off."
+)
 _PRESET_COLUMNS = (
     "name", "d_model", "heads/kv", "d_key/value", "n_tokens", "gamma_key/value/out", "law", "confirmed",
 )
@@ -198,8 +203,25 @@ def _sources(presets: Sequence[Any]) -> Iterator[RenderableType]:
 
 def verification_tables(verification: Any, preset: str | None = None) -> tuple[RenderableType, ...]:
     """One row for each statistic: softmax and its Gaussian equivalent with their intervals, the verdict."""
-    del verification, preset
-    return ()
+    spec, draws, seed = verification.spec, verification.draws, verification.seed
+    title = f"{preset or 'Attention'}: output {spec.output}, n_tokens {spec.n_tokens}, {draws} draws, seed {seed}"
+    table = _table(title, "statistic", "softmax", "equivalent", "allowed", "verdict")
+    for row in verification.rows():
+        verdict = Text("passed", style="green") if row["passed"] else Text("FAILED", style="bold red")
+        estimates = (_estimate(row, name) for name in ("softmax", "equivalent"))
+        table.add_row(row["statistic"], *estimates, f"{row['allowance']:.3g}", verdict)
+    failed, total = sum(not row["passed"] for row in verification.rows()), len(table.rows)
+    summary = f"{failed} of {total} checks failed." if failed else f"All {total} checks passed."
+    notes = (Text(summary, style="bold red" if failed else "bold green"), Text(_VERIFICATION_NOTE))
+    return (table, *notes, *_not_modelled(spec))
+
+
+def _estimate(row: Any, name: str) -> str:
+    """A mean with the half-width of its interval, where there are both."""
+    mean, low, high = (row[key] for key in (name, f"{name}_low", f"{name}_high"))
+    if mean is None:
+        return ""
+    return f"{mean:.3g}" if low is None else f"{mean:.3g} ± {(high - low) / 2:.1g}"
 
 
 @contextmanager

@@ -7,8 +7,13 @@ import sys
 import pytest
 
 import freeattn
+from freeattn.cli.spec import CHOICES
+from freeattn.model.attention import OUTPUTS
+from freeattn.model.scores import as_scores
+from freeattn.model.ties import as_ties
 
-HEAVY = ("numpy", "sympy", "scipy", "mpmath", "flint", "rich", "matplotlib")
+HEAVY = ("numpy", "sympy", "scipy", "rich", "matplotlib")
+MODEL = ("mpmath", "freeattn.model.attention")
 
 
 @pytest.mark.parametrize("command", ["law", "derive", "verify", "architectures"])
@@ -43,25 +48,31 @@ def _python(code, *, environment=None):
     )
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["law", "--help"], ["--version"], ["law", "no-such"]])
-def test_light_commands_load_nothing_heavy(arguments):
+def _loaded(*arguments):
+    """Heavy modules that a command has loaded when it ends."""
     code = (
         f"import sys; sys.argv = ['freeattn', *{arguments!r}]\n"
         "from freeattn.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        f"print('LOADED', [name for name in {HEAVY!r} if name in sys.modules])"
+        f"print('LOADED', *[name for name in {HEAVY + MODEL!r} if name in sys.modules])"
     )
-    assert _python(code).stdout.splitlines()[-1] == "LOADED []"
+    return _python(code).stdout.splitlines()[-1].split()[1:]
 
 
-def test_architectures_loads_rich_only_for_a_table():
-    code = (
-        "import sys; sys.argv = ['freeattn', 'architectures', 'bert', '--json']\n"
-        "from freeattn.cli import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        f"print('LOADED', [name for name in {HEAVY!r} if name in sys.modules])"
-    )
-    assert _python(code).stdout.splitlines()[-1] == "LOADED []"
+@pytest.mark.parametrize("arguments", [["--help"], ["law", "--help"], ["--version"], ["laws"]])
+def test_light_commands_load_nothing(arguments):
+    assert _loaded(*arguments) == []
+
+
+@pytest.mark.parametrize("arguments", [["law", "no-such"], ["architectures", "bert", "--json"]])
+def test_a_wrong_preset_and_a_list_load_only_the_model(arguments):
+    assert set(_loaded(*arguments)) <= set(MODEL)
+
+
+def test_choices_are_those_of_the_model():
+    assert CHOICES["output"] == OUTPUTS
+    assert [as_ties(name).shorthand for name in CHOICES["tie"]] == list(CHOICES["tie"])
+    assert [as_scores(name).name for name in CHOICES["scores"]] == list(CHOICES["scores"])
 
 
 def _complete(words, index):

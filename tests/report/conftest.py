@@ -72,6 +72,10 @@ class Semicircles:
         parts = (0.5 + (u * np.sqrt(1 - u**2) + np.arcsin(u)) / np.pi).sum(axis=-1)
         return (x >= 0) * float(self.atom) + (1 - float(self.atom)) * parts / len(self.centers)
 
+    def quantile(self, p):
+        x = np.linspace(0, self.edges[-1][1], 4001)
+        return np.interp(p, self.cdf(x), x)
+
     def normalized(self):
         return replace(self, scale=self.scale / self.mean)
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from freeattn.errors import InputError, MissingExtraError
+from freeattn.model.attention import Attention
+from freeattn.numerics.law import law as spectral_law
 from freeattn.report.plot import check_plot_file, density_rows, law_grid, plot_law, save_law_plot
 
 
@@ -81,6 +83,18 @@ def test_plot_normalized_divides_law_and_sample_by_the_mean(law):
     assert (heights * np.diff(edges)).sum() == pytest.approx(0.75)  # the zero is at the atom
 
 
+def test_logarithmic_axis_shows_the_density_of_the_logarithm(law):
+    ax = plot_law(law, sample=[0.0, 2.0, 2.0, 2.5], log=True)
+    assert ax.get_xscale() == "log"
+    (curve,) = ax.get_lines()
+    x, height = curve.get_data()
+    assert height == pytest.approx(x * law.density(x))
+    (bars,) = (patch for patch in ax.patches if type(patch).__name__ == "StepPatch")
+    heights, edges, _ = bars.get_data()
+    assert (heights * np.diff(np.log(edges))).sum() == pytest.approx(0.75)
+    assert any("atom 0.25 at 0" in text.get_text() for text in ax.texts)
+
+
 def test_values_beyond_the_axis_are_counted_not_dropped_silently(law):
     ax = plot_law(law, sample=[2.0, 2.5, 40.0])
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -91,6 +105,14 @@ def test_two_bands_give_two_curves_and_one_legend_entry(two_bands):
     ax = plot_law(two_bands)
     assert len(ax.get_lines()) == 2
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["limiting law"]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_hard_edge_does_not_hide_the_rest_of_the_law(log):
+    spec = Attention(n_tokens=64, d_model=64, n_heads=1, d_key=64, d_value=64)  # density ~ x^(-3/4)
+    ax = plot_law(spectral_law(spec), log=log)
+    assert np.isfinite(ax.get_ylim()).all()
+    assert ax.get_ylim()[1] < 30 if not log else ax.get_ylim()[1] < 1
 
 
 def test_plot_draws_on_given_axes_and_never_loads_pyplot(law):

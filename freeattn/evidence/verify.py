@@ -1,0 +1,230 @@
+"""Simulated attention against its law: statistics over draws, with intervals, allowances and a verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from scipy import stats
+
+from freeattn.errors import InputError
+from freeattn.evidence.compare import ComparableLaw, LawTable
+from freeattn.evidence.criteria import MOST, Allowance, Criterion, criteria, expected_effects
+from freeattn.evidence.finite_size import FiniteSize, finite_size, reliable_beta
+from freeattn.evidence.sampling import Sample, check_sizes, sample, seed_sequence
+from freeattn.model.attention import Attention
+from freeattn.model.scores import Softmax
+from freeattn.numerics.law import law as limiting_law
+
+__all__ = ["Estimate", "Statistic", "Verification", "verify"]
+
+CONFIDENCE = 0.95
+
+
+@final
+@dataclass(frozen=True)
+class Estimate:
+    """Mean over draws with the half-width of its 95 % Student-t interval; None when there is one draw only."""
+
+    mean: float
+    half_width: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Estimate:
+        """From one value for each draw, taken as independent."""
+        n = len(values)
+        if n == 1:
+            return cls(float(values[0]), None)
+        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)
+        return cls(float(np.mean(values)), float(quantile * np.std(values, ddof=1) / math.sqrt(n)))
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """(low, high), or None when one draw gives no interval."""
+        return None if self.half_width is None else (self.mean - self.half_width, self.mean + self.half_width)
+
+
+@final
+@dataclass(frozen=True)
+class Statistic:
+    """One statistic with its verdict; values are deviations from the law, or distances, relative to `relative_to`.
+
+    Attributes:
+        name, meaning, relative_to, law, allowance, floor: see `criteria.Criterion`.
+        n_tokens, draws: what it was measured at.
+        softmax, equivalent: estimates; `equivalent` is the noise floor, None for distances between the two.
+    """
+
+    name: str
+    meaning: str
+    relative_to: str
+    law: float | None
+    n_tokens: int
+    draws: int
+    softmax: Estimate
+    equivalent: Estimate | None
+    allowance: Allowance
+    floor: Allowance | None
+
+    @property
+    def excess(self) -> float:
+        """How much further from the law softmax is than its equivalent (or how far from the equivalent)."""
+        return abs(self.softmax.mean) - (0.0 if self.equivalent is None else abs(self.equivalent.mean))
+
+    @property
+    def passed(self) -> bool:
+        """Excess within the allowance, and the equivalent within the floor; a NaN does not pass."""
+        quiet = self.equivalent is None or self.floor is None or abs(self.equivalent.mean) <= self.floor.value
+        return quiet and self.excess <= self.allowance.value
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {
+            "name": self.name, "meaning": self.meaning, "relative_to": self.relative_to, "law": self.law,
+            "n_tokens": self.n_tokens, "draws": self.draws, "softmax": _estimate_record(self.softmax),
+            "equivalent": _estimate_record(self.equivalent), "excess": _finite(self.excess),
+            "allowance": _allowance_record(self.allowance), "floor": _allowance_record(self.floor),
+            "passed": self.passed,
+        }
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """Simulated attention against a law.
+
+    Attributes:
+        spec, seed, draws: what was simulated; draw i uses SeedSequence(seed).spawn(draws)[i].
+        size: finite-size effects expected at these sizes.
+        statistics: one for each criterion, with its verdict.
+        warnings: sentences on what limits the comparison.
+        samples: the spectra of every draw.
+    """
+
+    spec: Attention
+    seed: int
+    draws: int
+    size: FiniteSize
+    statistics: tuple[Statistic, ...]
+    warnings: tuple[str, ...]
+    samples: tuple[Sample, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True when every statistic passed."""
+        return all(statistic.passed for statistic in self.statistics)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form: plain numbers, texts and None; without the samples."""
+        size = {"loss": self.size.loss, "gain": self.size.gain, "spread": self.size.spread}
+        return {
+            "spec": self.spec.to_dict(), "not_modelled": list(self.spec.not_modelled), "seed": self.seed,
+            "draws": self.draws, "confidence": CONFIDENCE, "passed": self.passed, "expected_finite_size": size,
+            "warnings": list(self.warnings), "statistics": [statistic.to_dict() for statistic in self.statistics],
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row for each statistic, for tables."""
+        return [_row(statistic) for statistic in self.statistics]
+
+
+def verify(
+    spec: Attention, draws: int = 10, seed: int = 0, law: ComparableLaw | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Simulate attention and compare its squared singular values with the law, statistic by statistic.
+
+    Next to softmax stands its Gaussian equivalent with the same weights, whose distance from the law is the noise floor
+    at this size. A statistic fails when softmax is further from the law than the equivalent by more than its allowance,
+    or the equivalent further than its floor (see `criteria`).
+
+    Args:
+        spec: a layer with sizes.
+        draws: number of independent draws; with one there are no intervals.
+        seed: the same seed gives the same result on the same machine.
+        law: what to compare with (default: the law of the specification).
+        progress: called as progress(done, draws) after each draw.
+
+    Raises:
+        InputError: for sizes, draws or a seed that are not allowed; see also `sampling.sample`.
+    """
+    count = _draws(draws)
+    root = seed_sequence(seed)
+    check_sizes(spec)
+    table = LawTable.of(limiting_law(spec) if law is None else law, spec.n_tokens)
+    size = finite_size(spec)
+    samples = []
+    for done, child in enumerate(root.spawn(count), start=1):
+        samples.append(sample(spec, child))
+        if progress is not None:
+            progress(done, count)
+    found = tuple(_statistic(criterion, samples, table) for criterion in criteria(spec, table, size, count))
+    return Verification(spec, int(seed), count, size, found, _warnings(spec, size, table, count), tuple(samples))
+
+
+def _draws(draws: object) -> int:
+    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
+        raise InputError("draws", draws, "a positive integer")
+    return int(draws)
+
+
+def _statistic(criterion: Criterion, samples: Sequence[Sample], table: LawTable) -> Statistic:
+    pairs = [criterion.evaluate(one, table) for one in samples]
+    equivalent = [second for _, second in pairs if second is not None]
+    return Statistic(
+        name=criterion.name, meaning=criterion.meaning, relative_to=criterion.relative_to, law=criterion.law,
+        n_tokens=samples[0].spec.n_tokens, draws=len(samples), softmax=Estimate.of([first for first, _ in pairs]),
+        equivalent=Estimate.of(equivalent) if equivalent else None, allowance=criterion.allowance,
+        floor=criterion.floor,
+    )
+
+
+def _warnings(spec: Attention, size: FiniteSize, table: LawTable, draws: int) -> tuple[str, ...]:
+    found = []
+    delta, spread = expected_effects(table, size)
+    beta, n, bound = float(spec.beta), spec.n_tokens, reliable_beta(spec.n_tokens)
+    if isinstance(spec.scores, Softmax) and beta > bound:
+        found.append(
+            f"beta = {beta:.4g} is above sqrt(log n)/2 = {bound:.4g} at n_tokens = {n}: few tokens dominate each row; "
+            f"expect the mean of softmax about {size.loss:.1%} below the law, and from beta = 1.5 on a different shape "
+            "too (relative W1 of 0.04 to 0.09 once the means agree)"
+        )
+    if max(delta, spread) > MOST:
+        found.append(
+            f"finite-size effects above {MOST:.0%} are expected at n_tokens = {n}, d_key = {spec.d_key} (few tokens "
+            f"take {size.loss:.1%} of the mean, few key dimensions change it by {size.gain:.1%}, the second moment "
+            f"moves by {spread:.1%}); allowances stop at {MOST:.0%} each: a failure may only mean a layer too small"
+        )
+    if draws == 1:
+        found.append("one draw gives no confidence interval")
+    return tuple(found)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _estimate_record(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    interval = estimate.interval
+    ends = None if interval is None else [_finite(end) for end in interval]
+    return {"mean": _finite(estimate.mean), "interval": ends}
+
+
+def _allowance_record(allowance: Allowance | None) -> dict[str, Any] | None:
+    return None if allowance is None else {"value": allowance.value, "reason": allowance.reason}
+
+
+def _row(statistic: Statistic) -> dict[str, Any]:
+    row: dict[str, Any] = {"statistic": statistic.name, "relative_to": statistic.relative_to, "law": statistic.law}
+    for name, estimate in (("softmax", statistic.softmax), ("equivalent", statistic.equivalent)):
+        low, high = (estimate.interval if estimate is not None else None) or (None, None)
+        row |= {name: None if estimate is None else estimate.mean, f"{name}_low": low, f"{name}_high": high}
+    floor = None if statistic.floor is None else statistic.floor.value
+    row |= {"excess": statistic.excess, "allowance": statistic.allowance.value, "floor": floor}
+    row |= {"n_tokens": statistic.n_tokens, "draws": statistic.draws, "passed": statistic.passed}
+    return row

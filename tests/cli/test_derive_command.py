@@ -1,0 +1,58 @@
+"""`freeattn derive`: the forms, the symbols and the file."""
+
+import json
+
+import pytest
+
+
+def test_latex_fragment_and_document(run):
+    fragment = run("derive", "--symbolic", "--format", "latex")
+    document = run("derive", "--symbolic", "--format", "latex", "--standalone")
+    assert (fragment.code, fragment.err) == (0, "")
+    assert r"\documentclass" not in fragment.out
+    assert document.out.lstrip().startswith(r"\documentclass")
+    assert r"\gamma" in fragment.out
+
+
+def test_json_is_one_object(run):
+    record = run("derive", "bert-base", "--json").json
+    assert record["preset"] == "bert-base"
+    assert record["version"]
+    assert record == run("derive", "bert-base", "--format", "json").json
+
+
+def test_text_is_the_default(run):
+    assert run("derive", "bert-base").out == run("derive", "bert-base", "--format", "text").out
+
+
+@pytest.mark.parametrize("output", ["mha", "values", "attention", "head-sum"])
+def test_symbolic_follows_the_output(run, output):
+    outcome = run("derive", "--symbolic", "--output", output)
+    assert outcome.code == 0
+    assert outcome.out.strip()
+
+
+def test_symbolic_takes_output_and_tie_of_the_preset(run):
+    tied = run("derive", "kayyam-1.2b-kv", "--symbolic")
+    assert tied.code == 0
+    assert tied.out == run("derive", "--symbolic", "--tie", "key-value").out
+
+
+def test_a_number_can_be_put_in_for_a_symbol(run):
+    general, special = run("derive", "--symbolic").out, run("derive", "--symbolic", "--beta", "1/2").out
+    assert special != general
+
+
+def test_bad_number_in_a_symbolic_derivation(run):
+    outcome = run("derive", "--symbolic", "--n-heads", 0)
+    assert outcome.code == 2
+    assert "n_heads = 0 " in outcome.line
+
+
+def test_output_goes_to_a_file_and_is_whole(run, tmp_path):
+    path = tmp_path / "law.tex"
+    outcome = run("derive", "--symbolic", "--format", "latex", "-o", path)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    assert path.read_text(encoding="utf-8") == run("derive", "--symbolic", "--format", "latex").out
+    assert run("derive", "bert-base", "--json", "-o", path, "--force").code == 0
+    assert json.loads(path.read_text())["preset"] == "bert-base"
