@@ -22,10 +22,12 @@ __all__ = [
     "LawTable",
     "as_spectrum",
     "bulk_deviations",
+    "bulk_moment_deviations",
     "ks_between",
     "ks_distance",
     "mass_at_zero",
     "moment_deviations",
+    "outlier_margin",
     "outliers",
     "relative_w1",
     "relative_w1_between",
@@ -143,6 +145,15 @@ def moment_deviations(values: Spectrum, table: LawTable) -> Spectrum:
     return ratios
 
 
+def bulk_moment_deviations(values: Spectrum, table: LawTable) -> Spectrum:
+    """The same with outliers moved down to where they start (`outlier_margin`).
+
+    One row that attends to one token gives an outlier of order n, rare but enough to double a third or fourth moment. The
+    limit of these moments is that of the law as well: they are averages of bounded functions.
+    """
+    return moment_deviations(np.minimum(values, outlier_margin(table, len(values))), table)
+
+
 def mass_at_zero(values: Spectrum) -> float:
     """Fraction of values that are exactly zero."""
     return float(np.mean(values == 0))
@@ -161,6 +172,11 @@ def bulk_deviations(values: Spectrum, table: LawTable) -> Spectrum:
     return found
 
 
+def outlier_margin(table: LawTable, n: int) -> float:
+    """right_edge·(1 + n^{−2/3}), where outliers start: a soft edge fluctuates on the relative scale n^{−2/3}."""
+    return table.right_edge * (1 + float(n) ** (-2 / 3))
+
+
 def outliers(values: Spectrum, table: LawTable) -> int:
-    """Number of values above right_edge·(1 + n^{−2/3}): a soft edge fluctuates on the scale n^{−2/3}."""
-    return int(np.count_nonzero(values > table.right_edge * (1 + len(values) ** (-2 / 3))))
+    """Number of values above the outlier margin."""
+    return int(np.count_nonzero(values > outlier_margin(table, len(values))))

@@ -154,15 +154,19 @@ def _distances(scale: _Scales, published: PublishedAgreement | None) -> tuple[Cr
 
 
 def _moment(order: int, table: LawTable, scale: _Scales) -> Criterion:
+    """The mean as it is, higher moments without the weight of single outliers."""
     pairs = order * (order - 1) // 2
     noise = order**1.5 * scale.noise + order**2 / scale.n
     allowed = order * scale.delta + pairs * scale.spread + noise
+    plain = order == 1
+    moments = compare.moment_deviations if plain else compare.bulk_moment_deviations
+    clipped = "" if plain else ", outliers moved to where they start,"
     return Criterion(
-        name=f"moment_{order}",
-        meaning=f"moment of order {order} over that of the law, minus one",
+        name=f"{'' if plain else 'bulk_'}moment_{order}",
+        meaning=f"moment of order {order}{clipped} over that of the law, minus one",
         relative_to=f"moment {order} of the law",
         law=float(table.moments[order - 1]),
-        evaluate=_against_law(lambda values, law: float(compare.moment_deviations(values, law)[order - 1])),
+        evaluate=_against_law(lambda values, law: float(moments(values, law)[order - 1])),
         allowance=Allowance(allowed, f"{order}δ + {pairs}s and noise; {scale.expected}"),
         floor=Allowance(noise, f"{order}²/n and three standard deviations over {scale.draws} draws"),
     )

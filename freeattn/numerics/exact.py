@@ -110,14 +110,34 @@ def exact_law(source: Attention | Law) -> ExactLaw:
         InputError: when symbols are left.
     """
     if isinstance(source, Law):
-        left = sorted(str(s) for s in system_of(source).parameters)
+        left = sorted({str(s) for parameter in _parameters(source) for s in parameter.free_symbols})
         if left:
             raise InputError("law", str(source), f"a law without symbols; still symbolic: {', '.join(left)}")
-        return ExactLaw(source, source, ())
+        return ExactLaw(source, *_named_irrationals(source))
     if source.symbolic:
         raise InputError("specification", source.to_dict(), "numbers for every field; use derive() for symbols")
     expression = law_of(source)
     return ExactLaw(source, expression.law, expression.values)
+
+
+def _parameters(law: Law) -> list[sp.Expr]:
+    found: list[sp.Expr] = []
+    law.map_parameters(lambda parameter: found.append(parameter) or parameter)  # type: ignore[func-returns-value]
+    return found
+
+
+def _named_irrationals(law: Law) -> tuple[Law, tuple[tuple[sp.Symbol, sp.Expr], ...]]:
+    """The law with a symbol for each irrational parameter, so that all algebra stays over Q, and their values."""
+    values: dict[sp.Expr, sp.Symbol] = {}
+
+    def name(parameter: sp.Expr) -> sp.Expr:
+        if parameter.is_Rational:
+            return parameter
+        sign = {"positive": True} if parameter.is_positive else {"real": True}
+        return values.setdefault(parameter, sp.Symbol(f"a_{len(values) + 1}", **sign))
+
+    named = law.map_parameters(name)
+    return named, tuple((symbol, value) for value, symbol in values.items())
 
 
 @lru_cache(maxsize=256)

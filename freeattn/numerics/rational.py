@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _DOUBLE_DIGITS = 40  # exact work behind double results: coefficients, origins and edges are then rounded once
+_PURE_POWER = 1e-100  # below this share of the right edge a hard edge is its leading power: corrections are x^{1/k}
 _EDGE_ULPS = 64  # this near an edge the rounding of x moves the root as much as x does: the panel series stands for it
 
 
@@ -102,6 +103,13 @@ class RationalEngine(Engine):
         return result
 
     def _density_in(self, x: Array, left: float, right: float, panel: PanelBand) -> Array:
+        if panel.map.order:
+            start = _PURE_POWER * right
+            power = 1 / panel.map.order - 1
+            if (x < start).any():
+                base = self._density_in(np.array([start]), left, right, panel)
+                above = self._density_in(np.maximum(x, start), left, right, panel)
+                return np.where(x < start, base * (np.minimum(x, start) / start) ** power, above)
         theta = panel.map.angle(x)
         margin = _EDGE_ULPS * np.spacing(np.array([0.0 if panel.map.order else left, right]))
         close = (x - left <= margin[0]) | (right - x <= margin[1])

@@ -8,8 +8,23 @@ from __future__ import annotations
 import sympy as sp
 
 __all__ = [
-    "BETA", "C", "GAMMA_KEY", "GAMMA_KV", "GAMMA_OUT", "GAMMA_VALUE", "HEADS", "LAMBDA", "M", "PI_FACTOR", "Q",
-    "S", "SCALE", "THETA_1", "THETA_2", "W", "Z",
+    "BETA",
+    "GAMMA_KEY",
+    "GAMMA_KV",
+    "GAMMA_OUT",
+    "GAMMA_VALUE",
+    "HEADS",
+    "LAMBDA",
+    "PI_FACTOR",
+    "SCALE",
+    "THETA_1",
+    "THETA_2",
+    "C",
+    "M",
+    "Q",
+    "S",
+    "W",
+    "Z",
 ]
 
 GAMMA_KEY = sp.Symbol("gamma_K", positive=True)

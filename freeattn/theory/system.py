@@ -1,8 +1,8 @@
 """ScalarSystem: the few scalar equations that a law obeys, whichever route derived them.
 
 Everything downstream (numbers, exports) speaks this type. A system has unknowns u, polynomial equations
-F(u, z; parameters) = 0 and an output m(u, z). It may carry an explicit parametrization: then z is a rational function of
-one unknown, ends of the support are among its critical values, and a local test tells the physical branch.
+F(u, z; parameters) = 0 and an output m(u, z). It may carry an explicit parametrization: then z is a rational function
+of one unknown, ends of the support are among its critical values, and a local test tells the physical branch.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -126,7 +126,11 @@ class Law(ABC):
 
     def substitute(self, values: Mapping[Any, Any]) -> Law:
         """The same construction with symbols replaced."""
-        changes = {f.name: _replaced(getattr(self, f.name), values) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return self.map_parameters(lambda parameter: parameter.subs(values, simultaneous=True))
+
+    def map_parameters(self, change: Callable[[sp.Expr], sp.Expr]) -> Law:
+        """The same construction with `change` applied to every parameter of every node."""
+        changes = {f.name: _changed(getattr(self, f.name), change) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
     @property
@@ -147,12 +151,12 @@ def eliminate(first: sp.Expr, second: sp.Expr, unknown: sp.Symbol, keep: Sequenc
     return sp.Mul(*useful)
 
 
-def _replaced(value: Any, values: Mapping[Any, Any]) -> Any:
+def _changed(value: Any, change: Callable[[sp.Expr], sp.Expr]) -> Any:
     if isinstance(value, Law):
-        return value.substitute(values)
+        return value.map_parameters(change)
     if isinstance(value, tuple):
-        return tuple(_replaced(item, values) for item in value)
-    return value.subs(values, simultaneous=True) if isinstance(value, sp.Expr) else value
+        return tuple(_changed(item, change) for item in value)
+    return change(value) if isinstance(value, sp.Expr) else value
 
 
 @lru_cache(maxsize=512)

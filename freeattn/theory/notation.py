@@ -1,0 +1,269 @@
+"""How expressions and laws are written, in LaTeX and in plain text, with one notation for both.
+
+Sums start with the term of lowest order: 1 − cw/γ_K, θ₁ − θ₂ + θ₂x.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import sympy as sp
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
+
+from freeattn.theory import symbols as sym
+from freeattn.theory.mean_one import PI_REST
+from freeattn.theory.transforms import (
+    CompoundFreePoisson,
+    Dilation,
+    Discrete,
+    FreePoisson,
+    FreeProduct,
+    FreeSum,
+    Image,
+    Law,
+    MarchenkoPastur,
+    PointMass,
+    Semicircle,
+)
+
+__all__ = ["PSI", "X_0", "LawNames", "Notation", "latex_of", "nodes_of", "ordered_terms", "rank_of", "text_of"]
+
+PSI, X_0 = sp.Symbol("psi"), sp.Symbol("x_0")  # ψ(q) and x₀(q) along a rational curve
+
+_LATEX_NAMES = {
+    sym.PI_FACTOR: r"\Pi(-w)", PI_REST: r"\Pi_1(-w)", PSI: r"\psi(q)", X_0: "x_0(q)",
+}
+_TEXT_NAMES = {sym.PI_FACTOR: "Π(−w)", PI_REST: "Π₁(−w)", PSI: "ψ(q)", X_0: "x₀(q)"}
+_RANK = {s: k for k, s in enumerate((sym.HEADS, sym.GAMMA_KEY, sym.GAMMA_KV, sym.GAMMA_VALUE, sym.GAMMA_OUT))}
+_GREEK = {
+    "beta": "β", "gamma": "γ", "theta": "θ", "lambda": "λ", "rho": "ρ", "mu": "μ", "nu": "ν", "psi": "ψ", "phi": "φ",
+    "chi": "χ", "pi": "π", "eta": "η", "zeta": "ζ", "sigma": "σ", "alpha": "α", "delta": "δ",
+}
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_MAIN = {sym.LAMBDA, sym.W, sym.Z, sym.M, sym.Q, sym.S}
+
+
+@dataclass(frozen=True)
+class Notation:
+    """Something written by hand: the same formula in LaTeX (math mode) and in plain text."""
+
+    latex: str
+    text: str
+
+
+def rank_of(expression: sp.Expr) -> list[int]:
+    """Where an expression stands among its equals: h before γ_K, γ_V, γ_O, and then the rest."""
+    return sorted(_RANK.get(symbol, len(_RANK)) for symbol in expression.free_symbols)
+
+
+def _term_key(term: sp.Expr) -> tuple[int, int, bool, list[int], str]:
+    """Degree in the main variables, total degree, sign, rank."""
+    powers = [(b, abs(int(e)) if e.is_Integer else 1) for b, e in term.as_powers_dict().items() if not b.is_number]
+    main = sum(e for b, e in powers if b.free_symbols & _MAIN)
+    return main, sum(e for _, e in powers), term.could_extract_minus_sign(), rank_of(term), str(term)
+
+
+class _LowestFirst:
+    """Order of the terms of a sum: lowest first, but never a minus sign at the head when there is a positive term."""
+
+    def _as_ordered_terms(self, expr: sp.Expr, order: object = None) -> list[sp.Expr]:
+        del order
+        return ordered_terms(expr)
+
+
+def ordered_terms(expression: sp.Expr) -> list[sp.Expr]:
+    """The terms of a sum in the order in which they are written."""
+    terms = sorted(sp.Add.make_args(expression), key=_term_key)
+    head = next((k for k, term in enumerate(terms) if not term.could_extract_minus_sign()), 0)
+    return [terms[head], *terms[:head], *terms[head + 1 :]]
+
+
+# ruff: noqa: N802 - the printers are called by the names of sympy's classes
+
+
+class _Latex(_LowestFirst, LatexPrinter):  # type: ignore[misc]
+    def _print_Symbol(self, expr: sp.Symbol, style: str = "plain") -> str:
+        del style
+        if expr in _LATEX_NAMES:
+            return _LATEX_NAMES[expr]
+        head, _, index = expr.name.partition("_")
+        name = rf"\{head}" if head in _GREEK else head
+        if not index:
+            return name
+        return f"{name}_{index}" if len(index) == 1 else rf"{name}_{{\mathrm{{{index.replace('_', ',')}}}}}"
+
+    def _print_Min(self, expr: sp.Min, exp: object = None) -> str:
+        del exp
+        inner = ", ".join(self._print(a) for a in _ordered_arguments(expr))
+        return rf"\min\{{{inner}\}}"
+
+
+class _Text(_LowestFirst, StrPrinter):  # type: ignore[misc]
+    def _print_Symbol(self, expr: sp.Symbol) -> str:
+        if expr in _TEXT_NAMES:
+            return _TEXT_NAMES[expr]
+        head, _, index = expr.name.partition("_")
+        name = _GREEK.get(head, head)
+        if not index:
+            return name
+        return name + index.translate(_SUBSCRIPT) if index.isdigit() else f"{name}_{index}"
+
+    def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
+        if expr.exp.is_Integer and expr.exp > 1:
+            base = self.parenthesize(expr.base, sp.printing.precedence.PRECEDENCE["Pow"])
+            return base + str(expr.exp).translate(_SUPERSCRIPT)
+        if expr.exp.is_Integer and expr.exp < -1:
+            return "1/" + self._print(expr.base**-expr.exp)
+        return str(super()._print_Pow(expr, rational=rational)).replace("sqrt(", "√(")
+
+    def _print_Exp1(self, expr: object) -> str:
+        del expr
+        return "e"
+
+    def _print_exp(self, expr: sp.Expr) -> str:
+        return f"exp({self._print(expr.args[0])})"
+
+    def _print_Min(self, expr: sp.Min) -> str:
+        return f"min{{{', '.join(self._print(a) for a in _ordered_arguments(expr))}}}"
+
+
+def _ordered_arguments(expression: sp.Expr) -> list[sp.Expr]:
+    return sorted(expression.args, key=lambda a: (not a.is_number, rank_of(a), str(a)))
+
+
+_LATEX = _Latex({"fold_short_frac": False, "mul_symbol": None})
+_TEXT = _Text()
+
+
+def latex_of(value: Any) -> str:
+    """LaTeX (math mode) of an expression or a notation."""
+    return value.latex if isinstance(value, Notation) else str(_LATEX.doprint(value))
+
+
+def text_of(value: Any) -> str:
+    """Plain text of an expression or a notation."""
+    if isinstance(value, Notation):
+        return value.text
+    text = re.sub(r"(?<=\S)\*(?=\S)", "·", _TEXT.doprint(value).replace("**", "^"))
+    return text.replace("-", "−")
+
+
+def nodes_of(law: Law) -> Iterator[Law]:
+    """Every node of a law expression once, leaves first."""
+    seen: set[Law] = set()
+
+    def walk(node: Law) -> Iterator[Law]:
+        for child in node.children:
+            yield from walk(child)
+        if node not in seen:
+            seen.add(node)
+            yield node
+
+    yield from walk(law)
+
+
+@dataclass(frozen=True)
+class LawNames:
+    """Names for the nodes of one law expression; images get a letter, everything else is written out.
+
+    ρ_γ is the affine image of MP_{1/γ}; μ (μ_KV in an attention layer) is any other image. Letters are numbered when
+    an expression needs the same one twice. A hat marks the law divided by its mean.
+    """
+
+    law: Law
+    tied: bool = False
+
+    @cached_property
+    def images(self) -> dict[Law, Notation]:
+        """The letter of every image in the expression."""
+        found: dict[Law, Notation] = {}
+        for node in nodes_of(self.law):
+            if isinstance(node, Image):
+                plain = self._letter(node)
+                taken = sum(plain.latex in other.latex for other in found.values())
+                mark = "'" * taken
+                found[node] = Notation(_primed(plain.latex, mark), plain.text + mark)
+        return found
+
+    def _letter(self, image: Image) -> Notation:
+        if len(image.coefficients) == 2 and isinstance(image.law, MarchenkoPastur):
+            gamma = 1 / image.law.ratio
+            return Notation(rf"\rho_{{{latex_of(gamma)}}}", f"ρ_{_index(gamma)}")
+        return Notation(r"\mu_{\mathrm{KV}}", "μ_KV") if self.tied else Notation(r"\mu", "μ")
+
+    def hat(self, image: Law) -> Notation:
+        """The name of an image divided by its mean."""
+        plain = self.images[image]
+        letter, _, index = plain.latex.partition("_")
+        return Notation(rf"\hat{{{letter}}}" + (f"_{index}" if index else ""), plain.text[0] + "̂" + plain.text[1:])
+
+    def of(self, node: Law) -> Notation:
+        """The law as it is written."""
+        if isinstance(node, Image):
+            return self.images.get(node) or self._letter(node)
+        if isinstance(node, MarchenkoPastur):
+            y = node.ratio
+            return Notation(rf"\mathrm{{MP}}_{{{_flat(y)}}}", f"MP_{_index(y)}")
+        if isinstance(node, FreePoisson):
+            return Notation(rf"\pi_{{{_flat(node.rate)}}}", f"π_{_index(node.rate)}")
+        if isinstance(node, Dilation):
+            inner = self.of(node.law)
+            head = rf"D_{{{_flat(node.factor)}}}", f"D_{_index(node.factor)}"
+            return Notation(rf"{head[0]}\bigl({inner.latex}\bigr)", f"{head[1]}({inner.text})")
+        if isinstance(node, CompoundFreePoisson):
+            inner = self.of(node.law)
+            return Notation(
+                rf"\pi\bigl({inner.latex},{latex_of(node.rate)}\bigr)", f"π({inner.text}, {text_of(node.rate)})"
+            )
+        if isinstance(node, FreeProduct):
+            return self._joined(node.factors, r" \boxtimes ", " ⊠ ")
+        if isinstance(node, FreeSum):
+            return self._joined(node.terms, r" \boxplus ", " ⊞ ")
+        return _leaf(node)
+
+    def _joined(self, parts: tuple[Law, ...], latex: str, text: str) -> Notation:
+        names = [self.of(part) for part in parts]
+        inner = [isinstance(part, (FreeProduct, FreeSum)) for part in parts]
+        return Notation(
+            latex.join(rf"\bigl({n.latex}\bigr)" if p else n.latex for n, p in zip(names, inner, strict=True)),
+            text.join(f"({n.text})" if p else n.text for n, p in zip(names, inner, strict=True)),
+        )
+
+
+def _leaf(node: Law) -> Notation:
+    if isinstance(node, PointMass):
+        return Notation(rf"\delta_{{{latex_of(node.location)}}}", f"δ_{_index(node.location)}")
+    if isinstance(node, Semicircle):
+        return Notation(rf"\mathrm{{SC}}_{{{_flat(node.variance)}}}", f"SC_{_index(node.variance)}")
+    if isinstance(node, Discrete):
+        pairs = [(w, _leaf(PointMass(a))) for a, w in node.atoms()]
+        return Notation(
+            " + ".join(f"{latex_of(w)}\\,{d.latex}" for w, d in pairs),
+            " + ".join(f"{text_of(w)}·{d.text}" for w, d in pairs),
+        )
+    name = type(node).__name__
+    return Notation(rf"\mathrm{{{name}}}", name)
+
+
+def _primed(latex: str, mark: str) -> str:
+    return f"{{{latex}}}{mark}" if mark else latex
+
+
+def _flat(value: sp.Expr) -> str:
+    """A subscript on one line: 1/h instead of a fraction."""
+    top, bottom = sp.fraction(value)
+    if bottom == 1:
+        return latex_of(value)
+    name = latex_of(bottom)
+    return f"{latex_of(top)}/{name}" if bottom.is_Symbol or bottom.is_Integer else f"{latex_of(top)}/({name})"
+
+
+def _index(value: sp.Expr) -> str:
+    text = text_of(value)
+    return text if re.fullmatch(r"\w+", text) and "_" not in text else f"{{{text}}}"

@@ -1,0 +1,122 @@
+"""Steps as LaTeX (article with amsmath) and as plain text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from freeattn.theory.assumptions import Assumption, Rule
+from freeattn.theory.breaking import lines_of, width_of
+from freeattn.theory.latex_words import latex_words
+from freeattn.theory.notation import latex_of, text_of
+from freeattn.theory.steps import Equation, Piece, Step, Vanishing
+from freeattn.theory.writing import latex_tokens, text_equation
+
+__all__ = ["to_latex", "to_text"]
+
+_LINE = 60  # characters of formula that fit on a line of article at 10pt, by `width_of`
+_NUMBER, _INDENT = 6, 2  # room for an equation number, and the indent of a continued line
+_COLUMNS = 100
+
+_HEAD = r"""% Needs amsmath.
+\providecommand{\boxtimes}{\mathbin{\fboxsep=.6pt\fboxrule=.3pt\raisebox{.1ex}{\fbox{$\scriptstyle\times$}}}}
+\providecommand{\boxplus}{\mathbin{\fboxsep=.6pt\fboxrule=.3pt\raisebox{.1ex}{\fbox{$\scriptstyle+$}}}}
+"""
+_DOCUMENT = r"""\documentclass{article}
+\usepackage{amsmath}
+\title{Derivation of a limiting spectral law}
+\author{}
+\date{}
+\begin{document}
+\maketitle
+%s
+\end{document}
+"""
+
+
+def to_latex(steps: Sequence[Step], assumptions: Sequence[Assumption], rules: Sequence[Rule], standalone: bool) -> str:
+    """A fragment with numbered steps, assumptions and sources; with standalone=True a whole document."""
+    parts = [_HEAD]
+    for number, step in enumerate(steps, 1):
+        sentence = "".join(_latex_piece(piece) for piece in step.sentence)
+        parts.append(rf"\paragraph{{{number}. {step.title}.}} {sentence}" + "\n" + _latex_equations(step.equations))
+    parts.append(_latex_list("Assumptions", [f"{_capital(a.name)}: {a.statement} ({a.source})." for a in assumptions]))
+    parts.append(_latex_list("Sources", _sources(rules)))
+    body = "\n".join(part.rstrip("\n") for part in parts) + "\n"
+    return _DOCUMENT % body.rstrip("\n") if standalone else body
+
+
+def to_text(steps: Sequence[Step], assumptions: Sequence[Assumption], rules: Sequence[Rule]) -> str:
+    """The same in plain text, at most 100 columns where formulas allow."""
+    parts = []
+    for number, step in enumerate(steps, 1):
+        sentence = "".join(piece if isinstance(piece, str) else text_of(piece) for piece in step.sentence)
+        parts.append(_wrapped(f"{number}. {step.title}. {sentence}", "", "   "))
+        parts += [_wrapped(text_equation(equation), "      ", "          ") for equation in step.equations]
+        parts.append("")
+    for title, lines in (
+        ("Assumptions", [f"{_capital(a.name)}: {a.statement} ({a.source})." for a in assumptions]),
+        ("Sources", _sources(rules)),
+    ):
+        parts += [title, *(_wrapped(line, " - ", "   ") for line in lines), ""]
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def _sources(rules: Iterable[Rule]) -> list[str]:
+    return [f"{_capital(rule.name)}: {rule.source}." for rule in rules]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _wrapped(text: str, first: str, other: str) -> str:
+    return textwrap.fill(
+        text, _COLUMNS, initial_indent=first, subsequent_indent=other, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _latex_piece(piece: Piece) -> str:
+    return latex_words(piece) if isinstance(piece, str) else f"${latex_of(piece)}$"
+
+
+def _latex_list(title: str, lines: Iterable[str]) -> str:
+    items = "\n".join(rf"\item {latex_words(line)}" for line in lines)
+    return rf"\paragraph{{{title}.}}" + "\n\\begin{itemize}\n" + items + "\n\\end{itemize}"
+
+
+def _latex_equations(equations: Sequence[Equation | Vanishing]) -> str:
+    """Main equations are numbered, one by one; the others share lines as far as they fit."""
+    blocks: list[str] = []
+    row: list[str] = []
+    for equation in equations:
+        left, tokens = latex_tokens(equation, _LINE)
+        whole = " ".join([left, *tokens])
+        if equation.main or width_of(whole) > _LINE:
+            blocks += [*_row(row), _display(equation, left, tokens)]
+            row = []
+        elif width_of(r"\qquad ".join([*row, whole])) > _LINE:
+            blocks += _row(row)
+            row = [whole]
+        else:
+            row.append(whole)
+    return "\n".join(blocks + _row(row))
+
+
+def _row(formulas: list[str]) -> list[str]:
+    return ["\\begin{equation*}\n" + ",\\qquad ".join(formulas) + "\n\\end{equation*}"] if formulas else []
+
+
+def _display(equation: Equation | Vanishing, left: str, tokens: list[str]) -> str:
+    star = "" if equation.main else "*"
+    label = rf"\label{{eq:freeattn-{equation.name.replace('_', '-')}}}" + "\n" if equation.main else ""
+    room = _LINE - (_NUMBER if equation.main else 0)
+    lines = lines_of(tokens, room - width_of(left), room - width_of(left) - _INDENT)
+    if len(lines) == 1:
+        body = f"{left} {lines[0]}".strip()
+    else:
+        rows = " \\\\\n&\\quad ".join(lines)
+        body = f"\\begin{{split}}\n{left} &{rows}\n\\end{{split}}"
+    return f"\\begin{{equation{star}}}{label}\n{body}\n\\end{{equation{star}}}".replace("}\n\n", "}\n")
+
+
