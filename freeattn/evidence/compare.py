@@ -148,8 +148,8 @@ def moment_deviations(values: Spectrum, table: LawTable) -> Spectrum:
 def bulk_moment_deviations(values: Spectrum, table: LawTable) -> Spectrum:
     """The same with outliers moved down to where they start (`outlier_margin`).
 
-    One row that attends to one token gives an outlier of order n, rare but enough to double a third or fourth moment. The
-    limit of these moments is that of the law as well: they are averages of bounded functions.
+    One row that attends to one token gives an outlier of order n, rare but enough to double a third or fourth moment.
+    The clipped moments have the same limit: they are averages of functions that are bounded.
     """
     return moment_deviations(np.minimum(values, outlier_margin(table, len(values))), table)
 

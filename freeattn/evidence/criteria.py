@@ -195,13 +195,14 @@ def _bulk_quantile(index: int, table: LawTable, scale: _Scales) -> Criterion:
         law=float(table.bulk[index]),
         evaluate=_against_law(lambda values, law: float(compare.bulk_deviations(values, law)[index])),
         allowance=Allowance(allowed, f"(2δ + 3s)·quantile and noise; {scale.expected}"),
-        floor=Allowance(noise, f"the quantile moves this much when its level moves by {_COUNT:g}/n, and 3σ"),
+        floor=Allowance(noise, f"its move when {_COUNT:g} values more or fewer lie below it, and 3σ"),
     )
 
 
 def _quantile_spacing(level: float, table: LawTable, n: int) -> float:
     """How far the quantile of the nonzero part moves when _COUNT eigenvalues more or fewer lie below it."""
-    levels = np.clip(level + _COUNT / n * np.array([-1, 1]), 1 / (4 * n), 1 - 1 / (4 * n))
+    nonzero = (1 - table.zero_weight) * n
+    levels = np.clip(level + _COUNT / nonzero * np.array([-1, 1]), 1 / (4 * nonzero), 1 - 1 / (4 * nonzero))
     ends = np.asarray(table.law.quantile(table.zero_weight + (1 - table.zero_weight) * levels), dtype=float)
     return float(np.abs(ends - table.bulk[0 if level < 0.5 else -1]).max() / table.mean)
 

@@ -163,6 +163,7 @@ class Weights:
 
 
 def seed_sequence(seed: object) -> np.random.SeedSequence:
+    """The root of all streams: a seed sequence as it is, or the one of a non-negative integer."""
     if isinstance(seed, np.random.SeedSequence):
         return seed
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
@@ -170,7 +171,14 @@ def seed_sequence(seed: object) -> np.random.SeedSequence:
     raise InputError("seed", seed, "a non-negative integer or a numpy SeedSequence")
 
 
-def check_sizes(spec: Attention) -> None:
+def check_sizes(spec: object) -> None:
+    """Refuse what cannot be drawn: a specification with symbols, without sizes or with infinitely many heads.
+
+    Raises:
+        InputError: naming the field and how to give it.
+    """
+    if not isinstance(spec, Attention):
+        raise InputError("spec", spec, "an Attention")
     if is_infinite(spec.n_heads):
         raise InputError("n_heads", spec.n_heads, "a finite number to draw a sample: spec.replace(n_heads=…)")
     if spec.ratios is not None:

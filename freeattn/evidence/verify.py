@@ -152,15 +152,17 @@ def verify(
         InputError: for sizes, draws or a seed that are not allowed; see also `sampling.sample`.
     """
     count = _draws(draws)
+    if isinstance(seed, np.random.SeedSequence):
+        raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
     root = seed_sequence(seed)
     check_sizes(spec)
     table = LawTable.of(limiting_law(spec) if law is None else law, spec.n_tokens)
-    size = finite_size(spec)
     samples = []
     for done, child in enumerate(root.spawn(count), start=1):
         samples.append(sample(spec, child))
         if progress is not None:
             progress(done, count)
+    size = finite_size(spec)
     found = tuple(_statistic(criterion, samples, table) for criterion in criteria(spec, table, size, count))
     return Verification(spec, int(seed), count, size, found, _warnings(spec, size, table, count), tuple(samples))
 

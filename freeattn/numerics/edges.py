@@ -147,17 +147,19 @@ def _gap(curve: ExactCurve, left: _Special | None, right: _Special | None, test:
     if not test(middle):
         return None
     _, slope = curve.point_exactly(middle)
-    ends = [(left, -1), (right, 1)] if slope > 0 else [(right, -1), (left, 1)]  # low x first
-    (low, q_low), (high, q_high) = (_image(curve, end, sign) for end, sign in ends)
+    leftmost, rightmost = (left, -mpmath.inf), (right, mpmath.inf)
+    below, above = (leftmost, rightmost) if slope > 0 else (rightmost, leftmost)
+    low, q_low = _image(curve, *below, sign=-1)
+    high, q_high = _image(curve, *above, sign=1)
     return Gap(low, high, q_low, q_high)
 
 
-def _image(curve: ExactCurve, end: _Special | None, sign: int) -> tuple[Any, Any]:
-    """(x, q) at an end of a monotone interval; `sign` says whether x rises (+1) or falls (−1) towards it."""
+def _image(curve: ExactCurve, end: _Special | None, infinity: Any, sign: int) -> tuple[Any, Any]:
+    """(x, q) at an end of a monotone interval, q = ±∞ without an end; x rises (sign = 1) or falls (−1) towards it."""
     if end is not None:
         return (sign * mpmath.inf if end.x is None else end.x), end.q
     degree = sum(polynomial.degree() * power for polynomial, power in curve.point)
     if degree > 0:
-        return sign * mpmath.inf, mpmath.inf
+        return sign * mpmath.inf, infinity
     limit = mpmath.mpf(0) if degree < 0 else mpmath.mpf(int(curve.constant.p)) / int(curve.constant.q)
-    return limit, mpmath.inf
+    return limit, infinity

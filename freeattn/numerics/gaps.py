@@ -28,7 +28,6 @@ def solve_in_gap(chart: Chart, gap: Gap, x: Array) -> Array:
         ConvergenceError: when the residual stays above its tolerance.
     """
     low, high = (np.arctan(float(end)) for end in (gap.q_low, gap.q_high))
-    low, high = _away_from_wrap(low, high, gap)
     a, b = np.full(x.shape, low), np.full(x.shape, high)
     with np.errstate(all="ignore"):
         for _ in range(_BISECTIONS):
@@ -54,15 +53,6 @@ def _inside(delta: Array, low: float, high: float, chart: Chart) -> NDArray[np.b
     slack = 1e-9
     result: NDArray[np.bool_] = (angle >= min(low, high) - slack) & (angle <= max(low, high) + slack)
     return result
-
-
-def _away_from_wrap(low: float, high: float, gap: Gap) -> tuple[float, float]:
-    """arctan(±∞) has the sign of the side from which the interval reaches q = ∞."""
-    if np.isinf(float(gap.q_low)):
-        low = np.copysign(np.pi / 2, high)
-    if np.isinf(float(gap.q_high)):
-        high = np.copysign(np.pi / 2, low)
-    return low, high
 
 
 def physical_by_continuation(curve: ExactCurve) -> PhysicalTest:

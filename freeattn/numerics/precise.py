@@ -18,6 +18,7 @@ __all__ = ["PreciseCurve", "as_number"]
 
 _GUARD_DIGITS = 15
 _STEPS = 60
+_BISECTIONS = 80  # to well below double accuracy; Newton squares what is left
 _NEAR_EDGE = 1e-8  # relative distance to an edge below which Newton starts from the square-root expansion there
 _NODES_PER_DIGIT = 1.0  # panels are resolved to 1e-13 by 16 nodes: 1.2 nodes a digit, with the guard digits to spare
 _DOUBLINGS = 6  # of the number of nodes, by a quarter each time
@@ -97,27 +98,25 @@ class PreciseCurve:
         return edge.q + context.sqrt(context.mpc(2 * (x - edge.x) / (edge.x * curvature)))
 
     def _in_gap(self, gap: Gap, x: Any) -> Any:
-        """Bisection to double accuracy in the monotone interval, then Newton that must stay inside."""
+        """Bisection of arctan q on the monotone interval, then Newton to the last digit."""
         context = self.context
         if x in (gap.low, gap.high):
             return gap.q_low if x == gap.low else gap.q_high
-        low, high = context.mpf(gap.q_low), context.mpf(gap.q_high)
-        if context.isinf(low) or context.isinf(high):
-            finite = high if context.isinf(low) else low
-            far = context.sign(finite if finite else 1) * context.mpf(10) ** context.dps
-            low, high = (far, high) if context.isinf(low) else (low, far)
-        for _ in range(int(context.prec) + 10):
+        low, high = context.atan(context.mpf(gap.q_low)), context.atan(context.mpf(gap.q_high))
+        for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            value = self._curve.point_at(middle, context)
+            value = self._curve.point_at(context.tan(middle), context)
             low, high = (middle, high) if value < x else (low, middle)
-        return (low + high) / 2
+        return self._newton(context.tan((low + high) / 2), x)
 
     def _newton(self, q: Any, x: Any) -> Any:
         context, start, step = self.context, q, self.context.inf
         for _ in range(_STEPS):
             value = self._curve.point_at(q, context)
             previous = abs(step)
-            step = context.log(x / value) / self._curve.log_slope_at(q, context)
+            quotient = x / value
+            log = context.log(quotient) if quotient.imag or quotient.real > 0 else quotient - 1
+            step = log / self._curve.log_slope_at(q, context)
             q += step
             stalled = abs(step) >= previous and abs(step) < self._tolerance * abs(q)
             if stalled or abs(step) <= abs(q) * context.eps * 1000:
