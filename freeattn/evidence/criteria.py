@@ -57,7 +57,7 @@ class Criterion:
         name, meaning, relative_to: identifier, definition, and the unit of the values.
         law: the value of the law that deviations refer to, None for distances.
         evaluate: of a sample, (softmax, equivalent); the second is None for distances between the two.
-        allowance: how much further from the law than the equivalent softmax may be.
+        allowance: how much further from the law than the equivalent softmax may be; None for what is reported only.
         floor: how far the equivalent may be; None for distances between the two.
     """
 
@@ -66,7 +66,7 @@ class Criterion:
     relative_to: str
     law: float | None
     evaluate: Evaluation
-    allowance: Allowance
+    allowance: Allowance | None
     floor: Allowance | None
 
 
@@ -77,6 +77,7 @@ def criteria(spec: Attention, table: LawTable, size: FiniteSize, draws: int) -> 
     return (
         *_distances(scale, published),
         *(_moment(order, table, scale) for order in range(1, compare.N_MOMENTS + 1)),
+        *(_raw_moment(order, table) for order in range(2, compare.N_MOMENTS + 1)),
         _mass_at_zero(table, scale),
         *(_bulk_quantile(index, table, scale) for index in range(len(compare.BULK))),
         _outliers(table, scale),
@@ -169,6 +170,19 @@ def _moment(order: int, table: LawTable, scale: _Scales) -> Criterion:
         evaluate=_against_law(lambda values, law: float(moments(values, law)[order - 1])),
         allowance=Allowance(allowed, f"{order}δ + {pairs}s and noise; {scale.expected}"),
         floor=Allowance(noise, f"{order}²/n and three standard deviations over {scale.draws} draws"),
+    )
+
+
+def _raw_moment(order: int, table: LawTable) -> Criterion:
+    """A moment with all outliers in it, reported without a verdict: one row on one token can double it."""
+    return Criterion(
+        name=f"moment_{order}",
+        meaning=f"moment of order {order} over that of the law, minus one; not judged, single outliers dominate it",
+        relative_to=f"moment {order} of the law",
+        law=float(table.moments[order - 1]),
+        evaluate=_against_law(lambda values, law: float(compare.moment_deviations(values, law)[order - 1])),
+        allowance=None,
+        floor=None,
     )
 
 

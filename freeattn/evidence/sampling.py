@@ -17,6 +17,7 @@ from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from freeattn.errors import InputError
 from freeattn.model.attention import Attention
@@ -28,6 +29,8 @@ __all__ = ["Sample", "Weights", "check_sizes", "sample", "seed_sequence"]
 Matrix: TypeAlias = NDArray[np.float64]
 
 _INPUT, _QUERY, _KEY, _VALUE, _OUTPUT, _NOISE = range(6)  # first part of the key of a random stream
+# BLAS threads that wait for a busy core can slow a 512 × 512 factorization a hundredfold; large ones gain from them.
+_ONE_THREAD_BELOW = 2048
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -64,11 +67,14 @@ def sample(spec: Attention, seed: int | np.random.SeedSequence = 0) -> Sample:
 
     Source: arXiv 2610.10033, sections 2-3 and Table D.2 (draws of both with the same Q, K, V, O).
     """
-    with np.errstate(all="ignore"):  # a number that is not finite becomes an error, not a warning
-        real, equivalent = _outputs(spec, Weights(spec, seed))
-    if not (np.isfinite(real.matrix).all() and np.isfinite(equivalent.matrix).all()):
-        raise InputError("scores", spec.scores.name, f"a function whose outputs do not overflow at beta = {spec.beta}")
-    return Sample(real.squared_singular_values(), equivalent.squared_singular_values(), spec, seed)
+    weights = Weights(spec, seed)
+    with threadpool_limits(1 if weights.n_tokens < _ONE_THREAD_BELOW else None, user_api="blas"):
+        with np.errstate(all="ignore"):  # a number that is not finite becomes an error, not a warning
+            real, equivalent = _outputs(spec, weights)
+        if not (np.isfinite(real.matrix).all() and np.isfinite(equivalent.matrix).all()):
+            allowed = f"a function whose outputs do not overflow at beta = {spec.beta}"
+            raise InputError("scores", spec.scores.name, allowed)
+        return Sample(real.squared_singular_values(), equivalent.squared_singular_values(), spec, seed)
 
 
 def _outputs(spec: Attention, weights: Weights) -> tuple[_Accumulator, _Accumulator]:

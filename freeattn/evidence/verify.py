@@ -66,7 +66,7 @@ class Statistic:
     draws: int
     softmax: Estimate
     equivalent: Estimate | None
-    allowance: Allowance
+    allowance: Allowance | None
     floor: Allowance | None
 
     @property
@@ -75,8 +75,13 @@ class Statistic:
         return abs(self.softmax.mean) - (0.0 if self.equivalent is None else abs(self.equivalent.mean))
 
     @property
-    def passed(self) -> bool:
-        """Excess within the allowance, and the equivalent within the floor; a NaN does not pass."""
+    def passed(self) -> bool | None:
+        """Excess within the allowance, and the equivalent within the floor; a NaN does not pass.
+
+        None for a statistic without an allowance, which is reported only.
+        """
+        if self.allowance is None:
+            return None
         quiet = self.equivalent is None or self.floor is None or abs(self.equivalent.mean) <= self.floor.value
         return quiet and self.excess <= self.allowance.value
 
@@ -114,8 +119,8 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """True when every statistic passed."""
-        return all(statistic.passed for statistic in self.statistics)
+        """True when no statistic failed."""
+        return all(statistic.passed is not False for statistic in self.statistics)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form: plain numbers, texts and None; without the samples."""
@@ -227,6 +232,7 @@ def _row(statistic: Statistic) -> dict[str, Any]:
         low, high = (estimate.interval if estimate is not None else None) or (None, None)
         row |= {name: None if estimate is None else estimate.mean, f"{name}_low": low, f"{name}_high": high}
     floor = None if statistic.floor is None else statistic.floor.value
-    row |= {"excess": statistic.excess, "allowance": statistic.allowance.value, "floor": floor}
+    allowance = None if statistic.allowance is None else statistic.allowance.value
+    row |= {"excess": statistic.excess, "allowance": allowance, "floor": floor}
     row |= {"n_tokens": statistic.n_tokens, "draws": statistic.draws, "passed": statistic.passed}
     return row

@@ -201,16 +201,22 @@ def _sources(presets: Sequence[Any]) -> Iterator[RenderableType]:
 # A verification ---------------------------------------------------------------------------------------------
 
 
+_VERDICTS = {
+    True: Text("passed", style="green"), False: Text("FAILED", style="bold red"), None: Text("not judged", style="dim")
+}
+
+
 def verification_tables(verification: Any, preset: str | None = None) -> tuple[RenderableType, ...]:
     """One row for each statistic: softmax and its Gaussian equivalent with their intervals, the verdict."""
     spec, draws, seed = verification.spec, verification.draws, verification.seed
     title = f"{preset or 'Attention'}: output {spec.output}, n_tokens {spec.n_tokens}, {draws} draws, seed {seed}"
     table = _table(title, "statistic", "softmax", "equivalent", "allowed", "verdict")
     for row in verification.rows():
-        verdict = Text("passed", style="green") if row["passed"] else Text("FAILED", style="bold red")
         estimates = (_estimate(row, name) for name in ("softmax", "equivalent"))
-        table.add_row(row["statistic"], *estimates, f"{row['allowance']:.3g}", verdict)
-    failed, total = sum(not row["passed"] for row in verification.rows()), len(table.rows)
+        allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
+        table.add_row(row["statistic"], *estimates, allowed, _VERDICTS[row["passed"]])
+    verdicts = [row["passed"] for row in verification.rows() if row["passed"] is not None]
+    failed, total = verdicts.count(False), len(verdicts)
     summary = f"{failed} of {total} checks failed." if failed else f"All {total} checks passed."
     notes = (Text(summary, style="bold red" if failed else "bold green"), Text(_VERIFICATION_NOTE))
     return (table, *notes, *_not_modelled(spec))

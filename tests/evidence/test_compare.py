@@ -26,7 +26,8 @@ class UniformWithAtom:
         return [(1 - self.weight) * (3 ** (j + 1) - 1) / (2 * (j + 1)) for j in range(1, k + 1)]
 
     def cdf(self, x):
-        return np.where(np.asarray(x) < 0, 0.0, self.weight + (1 - self.weight) * np.clip((np.asarray(x) - 1) / 2, 0, 1))
+        share = np.clip((np.asarray(x) - 1) / 2, 0, 1)
+        return np.where(np.asarray(x) < 0, 0.0, self.weight + (1 - self.weight) * share)
 
     def quantile(self, p):
         return np.where(np.asarray(p) <= self.weight, 0.0, 1 + 2 * (np.asarray(p) - self.weight) / (1 - self.weight))
@@ -86,7 +87,9 @@ def test_ks_of_a_continuous_law_is_that_of_scipy(seed, scale):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(("law_weight", "weight"), [(0.25, 0.25), (0.25, 0.6), (0.6, 0.1), (0.4, 0.0), (0.0, 0.4), (0.3, 1.0)])
+@pytest.mark.parametrize(
+    ("law_weight", "weight"), [(0.25, 0.25), (0.25, 0.6), (0.6, 0.1), (0.4, 0.0), (0.0, 0.4), (0.3, 1.0)]
+)
 def test_ks_with_an_atom_is_the_largest_difference_on_a_fine_grid(seed, law_weight, weight):
     law, values = UniformWithAtom(law_weight), spectrum(30, weight, seed)
     grid = np.concatenate([np.linspace(-1, 4, 4001), values, values - 1e-9, values + 1e-9])
@@ -112,6 +115,16 @@ def test_moments_are_relative_to_those_of_the_law():
         compare.moment_deviations(np.array([0.0, 1.0, 2.0, 3.0]), table),
         [1.5 / 1.5 - 1, 3.5 / 3.25 - 1, 9 / 7.5 - 1, 24.5 / 18.15 - 1],
     )
+
+
+def test_bulk_moments_do_not_feel_the_size_of_an_outlier():
+    table = LawTable.of(UniformWithAtom(), 1000)
+    far, near = table.midpoints.copy(), table.midpoints.copy()
+    far[-1], near[-1] = 1e6, 3 * (1 + 1000 ** (-2 / 3))
+    expected = compare.moment_deviations(near, table)
+    np.testing.assert_allclose(compare.bulk_moment_deviations(far, table), expected, rtol=1e-12)
+    inside = compare.moment_deviations(table.midpoints, table)
+    np.testing.assert_array_equal(compare.bulk_moment_deviations(table.midpoints, table), inside)
 
 
 def test_bulk_quantiles_leave_zeros_and_single_outliers_out():

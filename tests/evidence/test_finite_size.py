@@ -32,14 +32,14 @@ def test_losses_that_were_tabulated(beta, n, expected):
 @pytest.mark.parametrize("beta", [0.3, 0.7, 1.0])
 def test_loss_starts_with_its_first_order(beta):
     growth = math.exp(beta**2)
-    n = 10**6
-    assert loss(beta, n) * n == pytest.approx(growth * (2 * growth - 1), rel=3e-4)
+    n = 10**5
+    assert loss(beta, n) * n == pytest.approx(growth * (2 * growth - 1), rel=1e-3)
 
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("order", [2, 4])
 def test_participation_is_that_of_simulated_rows(beta, order):
-    n, rows = 64, 40000
+    n, rows = 64, 20000
     weights = np.exp(beta * np.random.default_rng(1).standard_normal((rows, n)))
     weights /= weights.sum(axis=1, keepdims=True)
     sums = (weights**order).sum(axis=1)
@@ -48,7 +48,7 @@ def test_participation_is_that_of_simulated_rows(beta, order):
 
 
 def test_participation_of_equal_weights():
-    flat = Entrywise(lambda x, functions: 1 + 0 * x, name="flat", normalized=True)
+    flat = Entrywise(lambda x, _: 1 + 0 * x, name="flat", normalized=True)
     assert participation(flat, 1.0, 10, 2) == pytest.approx(0.1, rel=1e-6)
     assert participation(flat, 1.0, 10, 4) == pytest.approx(0.001, rel=1e-6)
 
