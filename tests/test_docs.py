@@ -138,5 +138,6 @@ def test_numbers_of_the_readme() -> None:
 def test_readme_states_the_version_and_the_commands() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "python3 -m venv .venv && .venv/bin/pip install" in text
+    assert f"{len(fa.architectures())} published layers" in text
     assert f"## {fa.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"version: {fa.__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

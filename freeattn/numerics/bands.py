@@ -78,14 +78,21 @@ class BandMap:
         """θ(x), accurate near both ends."""
         if self.order:
             share = np.minimum(x / self.right, 1.0)
-            gap = np.where(share > 0.5, (self.right - x) / self.right, 0.5)  # exact where 1 − share would cancel
-            log = np.where(share > 0.5, np.log1p(-np.maximum(gap, 0.0)), np.log(np.maximum(share, _TINY)))
-            return np.arctan2(share ** (0.5 / self.order), np.sqrt(-np.expm1(log / self.order)))
+            return np.arctan2(
+                share ** (0.5 / self.order), np.sqrt(-np.expm1(_log_ratio(x, self.right) / self.order))
+            )
         if self.logarithmic:
-            below, above = np.log1p((x - self.left) / self.left), -np.log1p((x - self.right) / self.right)
+            below, above = -_log_ratio(self.left, x), -_log_ratio(x, self.right)
         else:
             below, above = x - self.left, self.right - x
         return np.arctan2(np.sqrt(np.maximum(below, 0.0)), np.sqrt(np.maximum(above, 0.0)))
+
+
+def _log_ratio(small: Array | float, large: Array | float) -> Array:
+    """log(small/large) ≤ 0, without cancellation where the two are close."""
+    share = np.maximum(small / np.maximum(large, _TINY), _TINY)
+    close = np.maximum((large - small) / np.maximum(large, _TINY), 0.0)
+    return np.where(share > 0.5, np.log1p(-np.minimum(close, 0.5)), np.log(np.minimum(share, 1.0)))
 
 
 @dataclass(frozen=True)

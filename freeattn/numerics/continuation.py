@@ -19,6 +19,8 @@ Complex = NDArray[np.complex128]
 Mask = NDArray[np.bool_]
 
 TOLERANCE = 1e-13  # relative residual |x(q)/x − 1| of an accepted root; rounding of the Horner schemes is a few 1e-15
+_ROUNDING = 16 * np.finfo(float).eps  # relative rounding of δ, which moves x by |δ x'/x|: no residual can be below that
+_WORST = 1e-9  # a residual above this is no root, whatever the rounding
 _STEPS = 12  # Newton steps before a point counts as not converged
 _ROUNDS = 600  # continuation rounds; about 60 are typical, an edge at distance 1e-15 needs about 150
 _START = 8.0  # first height over the largest |x| of the support: all branches are well separated there
@@ -39,8 +41,10 @@ def newton(chart: Chart, delta: Complex, x: Complex, steps: int = _STEPS) -> tup
             break
         delta = np.where(move, delta + np.where(move, step, 0), delta)
     with np.errstate(all="ignore"):
+        _, slope = chart.point(delta)
         _, residual = chart.newton_step(delta, x)
-    return delta, np.isfinite(residual) & (residual <= TOLERANCE)
+        reachable = np.maximum(TOLERANCE, _ROUNDING * np.abs(delta * slope))
+    return delta, np.isfinite(residual) & (residual <= np.minimum(reachable, _WORST))
 
 
 class Tracker:
@@ -53,16 +57,16 @@ class Tracker:
     """
 
     def __init__(self, chart: Chart, reach: float, residue: float) -> None:
-        self._chart = chart
+        self.chart = chart
         self._reach = reach
         self._residue = residue
 
     def accept(self, delta: Complex, x: Complex, strict: bool) -> Mask:
         """The local test, or all True when the curve has none."""
-        if self._chart.test is None:
+        if self.chart.test is None:
             return np.ones(delta.shape, dtype=bool)
         with np.errstate(all="ignore"):
-            return self._chart.test(delta, x, strict)
+            return self.chart.test(delta, x, strict)
 
     def solve(self, x: Complex) -> Complex:
         """δ of the physical root at spectral points x̄ with Im x̄ ≤ 0 (Im x̄ = 0 only inside a band).
@@ -74,8 +78,8 @@ class Tracker:
         real, target = x.real, -x.imag
         height = np.maximum(target, _START * (self._reach + np.abs(real)))
         here = real - 1j * height
-        delta = self._residue / here - self._chart.origin_double
-        delta, good = newton(self._chart, delta, here)
+        delta = self._residue / here - self.chart.origin_double
+        delta, good = newton(self.chart, delta, here)
         if not np.all(good & self.accept(delta, here, strict=False)):
             raise BranchError("the continuation could not start: no physical root far from the support")
         return self._descend(real, target, height, delta)
@@ -95,7 +99,7 @@ class Tracker:
             delta[index] = np.where(good, moved, delta[index])
             height[index] = np.where(good, following, height[index])
             ratio[index] = np.where(good, np.maximum(ratio[index] ** 1.5, 0.1), np.sqrt(ratio[index]))
-            if self._chart.test is not None:
+            if self.chart.test is not None:
                 self._shortcut(index, real, target, height, delta)
             active = height > target
         worst = float(np.max((height - target)[active] / self._reach))
@@ -107,9 +111,9 @@ class Tracker:
               delta: Complex) -> tuple[Complex, Mask]:
         here, there = real - 1j * height, real - 1j * following
         with np.errstate(all="ignore"):
-            value, slope = self._chart.point(delta)
+            value, slope = self.chart.point(delta)
             predicted = delta + (there - here) / (value * slope)
-        moved, good = newton(self._chart, predicted, there)
+        moved, good = newton(self.chart, predicted, there)
         near = np.abs(moved - predicted) <= 0.5 * np.abs(predicted - delta) + 1e-12 * np.abs(delta)
         return moved, good & near & self.accept(moved, there, strict=False)
 
@@ -121,7 +125,7 @@ class Tracker:
         if not low.size:
             return
         goal = real[low] - 1j * target[low]
-        moved, good = newton(self._chart, delta[low], goal, steps=8)
+        moved, good = newton(self.chart, delta[low], goal, steps=8)
         on_axis = target[low] == 0
         good &= np.where(on_axis, self.accept(moved, goal, strict=True), self.accept(moved, goal, strict=False))
         delta[low] = np.where(good, moved, delta[low])

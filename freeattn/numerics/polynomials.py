@@ -24,6 +24,8 @@ __all__ = [
 
 Factors = tuple[tuple[fmpq_poly, int], ...]
 _NEWTON_STEPS = 60
+_GUARD_DIGITS = 10
+_DOUBLINGS = 7  # up to 128 times the digits asked for
 
 
 def coprime_powers(factors: Factors) -> tuple[fmpq, Factors]:
@@ -98,38 +100,49 @@ def to_context(value: fmpq, context: Any) -> Any:
 
 
 def real_roots(polynomial: fmpq_poly, digits: int) -> list[Any]:
-    """The real roots, ascending, as numbers of a context with `digits` digits and a guard.
+    """The real roots, ascending, as mpmath numbers, each to `digits` and a few more.
 
-    Isolation is certified (python-flint); refinement is Newton on the squarefree part.
+    Isolation is certified (python-flint); refinement is Newton on the squarefree part, in as much precision as it needs.
 
     Raises:
-        ConvergenceError: when Newton does not settle, which certified isolation excludes short of a bug.
+        ConvergenceError: when Newton does not settle at the largest working precision.
     """
     if polynomial.degree() < 1:
         return []
-    context = mpmath.MPContext()
-    context.dps = digits + 10
     found: list[Any] = []
     for part, _ in _squarefree(polynomial):
         # exact real roots come with an imaginary part that is exactly zero
         starts = [root.real for root, _ in part.complex_roots() if root.imag == 0]
-        found += [_refined(part, start, context) for start in starts]
+        found += [_refined(part, start, digits + _GUARD_DIGITS) for start in starts]
     return sorted(found)
 
 
-def _refined(polynomial: fmpq_poly, start: Any, context: Any) -> Any:
+def _refined(polynomial: fmpq_poly, start: Any, digits: int) -> Any:
+    """Close or very unequal roots cost digits: the working precision doubles until Newton settles to `digits`."""
+    for doubling in range(_DOUBLINGS):
+        context = mpmath.MPContext()
+        context.dps = (digits + _GUARD_DIGITS) * 2**doubling
+        root, step = _newton(polynomial, start, digits, context)
+        if step <= context.mpf(10) ** (-digits) * abs(root):
+            return root
+    raise ConvergenceError(
+        "refinement of a real root", float(step / abs(root)), 10.0**-digits, "report the specification"
+    )
+
+
+def _newton(polynomial: fmpq_poly, start: Any, digits: int, context: Any) -> tuple[Any, Any]:
+    """(root, size of the last step) when the steps are small enough or stop shrinking."""
     coefficients: Sequence[Any] = [to_context(c, context) for c in reversed(polynomial.coeffs())]
     mantissa, exponent = start.mid().man_exp()
     root = context.mpf(int(mantissa)) * context.mpf(2) ** int(exponent)
-    step = context.inf
+    size = context.inf
     for _ in range(_NEWTON_STEPS):
         value, slope = context.polyval(coefficients, root, derivative=1)
         if value == 0:
-            return root
-        previous, step = step, value / slope
+            return root, context.zero
+        step = value / slope
         root -= step
-        if abs(step) <= abs(root) * context.eps * 4 or (abs(step) >= abs(previous) and abs(step) < 1e-12 * abs(root)):
-            return root
-    raise ConvergenceError(
-        "refinement of a real root", float(abs(step / root)), float(context.eps), "report the specification"
-    )
+        if abs(step) >= size or abs(step) <= context.mpf(10) ** (-digits) * abs(root):
+            return root, abs(step)
+        size = abs(step)
+    return root, size

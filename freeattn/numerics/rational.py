@@ -8,6 +8,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from flint import fmpq
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, InputError
@@ -26,6 +27,7 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _DOUBLE_DIGITS = 40  # exact work behind double results: coefficients, origins and edges are then rounded once
+_FAR = 2.0  # beyond this multiple of the support q is small
 _PURE_POWER = 1e-100  # below this share of the right edge a hard edge is its leading power: corrections are x^{1/k}
 _EDGE_ULPS = 64  # this near an edge the rounding of x moves the root as much as x does: the panel series stands for it
 
@@ -44,7 +46,11 @@ class RationalEngine(Engine):
         self._bands = bands
         self._edges = [(float(band.left.x), float(band.right.x)) for band in bands]
         self._chart = Chart(self._curve, self._origin(self._gaps))
-        self._tracker = _tracker(self._chart, self._curve, self._gaps)
+        reach = _reach(self._gaps)
+        residue = float(self._curve.residue.p) / float(self._curve.residue.q)
+        self._tracker = Tracker(self._chart, reach, residue)
+        self._far = Tracker(Chart(self._curve, fmpq(0)), reach, residue)  # q → 0 keeps its accuracy at large z
+        self._far_from = _FAR * reach
         self._precise: dict[int, PreciseCurve] = {}
 
     def _exact(self, digits: int) -> ExactCurve:
@@ -153,9 +159,13 @@ class RationalEngine(Engine):
         result = np.empty(z.shape, dtype=complex)
         real = z.imag == 0
         if (~real).any():
-            upper = np.where(z.imag > 0, z, np.conj(z))[~real]
-            m = np.conj(self._chart.stieltjes(self._tracker.solve(np.conj(upper))))
-            result[~real] = np.where(z.imag[~real] > 0, m, np.conj(m))
+            lower = np.where(z.imag > 0, np.conj(z), z)[~real]
+            m = np.empty(lower.shape, dtype=complex)
+            far = np.abs(lower) > self._far_from
+            for tracker, chosen in ((self._far, far), (self._tracker, ~far)):
+                if chosen.any():
+                    m[chosen] = tracker.chart.stieltjes(tracker.solve(lower[chosen]))
+            result[~real] = np.where(z.imag[~real] > 0, np.conj(m), m)
         if real.any():
             result[real] = self._boundary(z.real[real])
         return result
@@ -171,9 +181,11 @@ class RationalEngine(Engine):
                 result[inside] = np.conj(self._chart.stieltjes(delta))
         for gap in self._gaps:
             outside = np.isnan(result) & (x >= float(gap.low)) & (x <= float(gap.high))
-            if outside.any():
-                real = solve_in_gap(self._chart, gap, x[outside])
-                result[outside] = self._chart.stieltjes(real.astype(complex)).real
+            far = np.abs(x) > self._far_from
+            for tracker, chosen in ((self._far, outside & far), (self._tracker, outside & ~far)):
+                if chosen.any():
+                    real = solve_in_gap(tracker.chart, gap, x[chosen])
+                    result[chosen] = tracker.chart.stieltjes(real.astype(complex)).real
         return result
 
     # Any precision -------------------------------------------------------------------------------------------------
@@ -188,8 +200,9 @@ class RationalEngine(Engine):
     def _start(self, z: complex) -> complex:
         """q in doubles at z off the real axis or inside a band (upper half-plane of q)."""
         if z.imag:
-            delta = self._tracker.solve(np.array([z.real - 1j * abs(z.imag)]))
-            return complex(delta[0] + self._chart.origin_double)
+            tracker = self._far if abs(z) > self._far_from else self._tracker
+            delta = tracker.solve(np.array([z.real - 1j * abs(z.imag)]))
+            return complex(delta[0] + tracker.chart.origin_double)
         x = np.array([z.real])
         for (left, right), panel in zip(self._edges, self._panels, strict=True):
             if left < z.real < right:
@@ -208,8 +221,6 @@ class RationalEngine(Engine):
         return self._precise_curve(digits).integrate(function, breaks, upper)
 
 
-def _tracker(chart: Chart, curve: ExactCurve, gaps: tuple[Gap, ...]) -> Tracker:
-    reach = max(abs(float(gap.low)) for gap in gaps[1:])
-    reach = max(reach, max(abs(float(gap.high)) for gap in gaps[:-1]))
-    residue = float(curve.residue.p) / float(curve.residue.q) if curve.residue else 0.0
-    return Tracker(chart, reach, residue)
+def _reach(gaps: tuple[Gap, ...]) -> float:
+    """The largest |x| of the support."""
+    return max(max(abs(float(gap.low)) for gap in gaps[1:]), max(abs(float(gap.high)) for gap in gaps[:-1]))

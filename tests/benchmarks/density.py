@@ -88,10 +88,16 @@ def wall(command: list[str], repeats: int) -> float:
 def import_time(repeats: int) -> tuple[float, list[str]]:
     """(seconds of `import freeattn`, heavy packages it loaded)."""
     command = [sys.executable, "-X", "importtime", "-c", "import freeattn"]
-    reports = [subprocess.run(command, check=True, capture_output=True, text=True).stderr for _ in range(repeats)]
+    reports = [
+        subprocess.run(command, check=True, capture_output=True, text=True).stderr for _ in range(repeats)
+    ]
     rows = re.findall(r"import time:\s*\d+ \|\s*(\d+) \|\s*(\S+)", reports[0])
     heavy = sorted({name.split(".")[0] for _, name in rows} & set(HEAVY))
-    times = [int(us) for report in reports for us, name in re.findall(r"\|\s*(\d+) \|\s*(freeattn)\s*$", report, re.M)]
+    times = [
+        int(us)
+        for report in reports
+        for us, name in re.findall(r"\|\s*(\d+) \|\s*(freeattn)\s*$", report, re.M)
+    ]
     return min(times) / 1e6, heavy
 
 
@@ -106,11 +112,21 @@ def measure(repeats: int) -> list[dict[str, Any]]:
     ]
     seconds, heavy = import_time(repeats)
     loaded = f" (loads {', '.join(heavy)})" if heavy else ""
-    rows.append({"what": "import freeattn" + loaded, "seconds": seconds, "limit": 0.0 if heavy else IMPORT_LIMIT})
+    rows.append(
+        {"what": "import freeattn" + loaded, "seconds": seconds, "limit": 0.0 if heavy else IMPORT_LIMIT}
+    )
     program = [sys.executable, "-m", "freeattn"]
-    rows.append({"what": "freeattn --help", "seconds": wall([*program, "--help"], repeats), "limit": HELP_LIMIT})
+    rows.append(
+        {"what": "freeattn --help", "seconds": wall([*program, "--help"], repeats), "limit": HELP_LIMIT}
+    )
     command = [*program, "law", "bert-base", "--n-tokens", "512"]
-    rows.append({"what": " ".join(["freeattn", *command[3:]]), "seconds": wall(command, repeats), "limit": COMMAND_LIMIT})
+    rows.append(
+        {
+            "what": " ".join(["freeattn", *command[3:]]),
+            "seconds": wall(command, repeats),
+            "limit": COMMAND_LIMIT,
+        }
+    )
     return [{**row, "within": row["seconds"] <= row["limit"]} for row in rows]
 
 
@@ -125,7 +141,9 @@ def main() -> int:
     else:
         for row in rows:
             mark = "" if row["within"] else "   over the limit"
-            print(f"{row['what']:<46} {1e3 * row['seconds']:8.1f} ms   limit {1e3 * row['limit']:6.0f} ms{mark}")
+            print(
+                f"{row['what']:<46} {1e3 * row['seconds']:8.1f} ms   limit {1e3 * row['limit']:6.0f} ms{mark}"
+            )
     return 0 if all(row["within"] for row in rows) else 1
 
 

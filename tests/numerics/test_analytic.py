@@ -104,10 +104,14 @@ def test_real_axis_outside_the_support(name: str) -> None:
         direct = sum(float(atom.weight) / (atom.location - x) for atom in law.atoms)
         slope = sum(float(atom.weight) / (atom.location - x) ** 2 for atom in law.atoms)
         for band in range(len(law.edges)):
-            both = band_integral(law, band, lambda t, x=x: np.stack([1 / (t - x), (t - x) ** -2.0]), np.ones(2)).real
+            both = band_integral(
+                law, band, lambda t, x=x: np.stack([1 / (t - x), (t - x) ** -2.0]), np.ones(2)
+            ).real
             direct, slope = direct + both[0], slope + both[1]
         assert value == pytest.approx(direct, rel=1e-8)
-        step = 1e-5 * min(abs(x - end) for end in [e for band in law.edges for e in band] + [a.location for a in law.atoms])
+        step = 1e-5 * min(
+            abs(x - end) for end in [e for band in law.edges for e in band] + [a.location for a in law.atoms]
+        )
         difference = law.stieltjes(np.array([x - step, x + step])).real
         assert (difference[1] - difference[0]) / (2 * step) == pytest.approx(slope, rel=1e-4)
         assert slope > 0
@@ -130,7 +134,9 @@ def test_distribution_function_and_quantiles(name: str) -> None:
     assert (law.cdf(x)[at_atom] >= p[at_atom] - 1e-15).all()
     low, high = hull(law)
     assert law.quantile([0.0, 1.0]) == pytest.approx([low, high], rel=1e-8, abs=1e-300)
-    assert law.cdf([-math.inf, low - 1, high, high + 1, math.inf]).tolist() == pytest.approx([0, 0, 1, 1, 1], abs=1e-13)
+    assert law.cdf([-math.inf, low - 1, high, high + 1, math.inf]).tolist() == pytest.approx(
+        [0, 0, 1, 1, 1], abs=1e-13
+    )
     grid = np.linspace(low, high, 50)
     assert (np.diff(law.cdf(grid)) >= 0).all()
     for left, right in law.edges:
@@ -156,7 +162,9 @@ def test_normalized(name: str) -> None:
     unit = law.normalized()
     assert unit.mean == pytest.approx(1, rel=1e-15)
     np.testing.assert_allclose(unit.edges, np.array(law.edges) / law.mean, rtol=1e-14)
-    assert unit.moments(4) == pytest.approx([m / law.mean**k for k, m in enumerate(law.moments(4), 1)], rel=1e-13)
+    assert unit.moments(4) == pytest.approx(
+        [m / law.mean**k for k, m in enumerate(law.moments(4), 1)], rel=1e-13
+    )
     left, right = unit.edges[0]
     x = left + (right - left) * np.linspace(0.01, 0.99, 17)
     np.testing.assert_allclose(unit.density(x), law.mean * law.density(law.mean * x), rtol=1e-10)
@@ -182,7 +190,9 @@ def test_integrate_rough_functions() -> None:
     law = built("Marchenko-Pastur")
     x0 = 0.7
     assert law.integrate(lambda x: 1.0 * (x <= x0)) == pytest.approx(law.cdf(x0), abs=1e-9)
-    assert law.integrate(np.log) == pytest.approx(-1 - math.log(0.5), rel=1e-11)  # ∫ log x dMP_y = −1 − (1/y − 1)log(1 − y)
+    assert law.integrate(np.log) == pytest.approx(
+        -1 - math.log(0.5), rel=1e-11
+    )  # ∫ log x dMP_y = −1 − (1/y − 1)log(1 − y)
     assert built("Marchenko-Pastur, hard edge").integrate(np.log) == pytest.approx(-1, rel=1e-11)
     assert law.integrate(lambda x: 1 / x) == pytest.approx(2, rel=1e-12)  # 1/(1 − y)
 
@@ -274,7 +284,13 @@ def test_shapes(shape: tuple[int, ...]) -> None:
 
 def test_scalars() -> None:
     law = built("mha")
-    for value in (law.quantile(0.4), law.cdf(1), law.density(1), law.density(np.float32(1)), law.density(R(1, 3))):
+    for value in (
+        law.quantile(0.4),
+        law.cdf(1),
+        law.density(1),
+        law.density(np.float32(1)),
+        law.density(R(1, 3)),
+    ):
         assert type(value) is float
     assert type(law.stieltjes(1)) is complex
     assert law.density([1, 2]).shape == (2,)

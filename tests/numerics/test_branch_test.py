@@ -5,6 +5,7 @@ All roots q of x(q) = z̄ are isolated in ball arithmetic, so every wrong root i
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,9 @@ class Roots:
         size = max(self.top.degree(), self.bottom.degree()) + 1
         precision, ctx.prec = ctx.prec, BITS
         try:
-            equation = acb_poly([acb(self.top[k] - real * self.bottom[k], -imag * self.bottom[k]) for k in range(size)])
+            equation = acb_poly(
+                [acb(self.top[k] - real * self.bottom[k], -imag * self.bottom[k]) for k in range(size)]
+            )
             return np.array([complex(root) for root in equation.roots(tol=2.0**-100)])
         finally:
             ctx.prec = precision
@@ -52,8 +55,13 @@ class Roots:
             return self.chart.test(roots, np.full(roots.shape, x, dtype=complex), strict)  # type: ignore[misc]
 
 
+@lru_cache(maxsize=64)
+def roots_of(name: str) -> Roots:
+    return Roots(name)
+
+
 def check_points(name: str, points: Any, strict: bool) -> None:
-    roots, law = Roots(name), built(name)
+    roots, law = roots_of(name), built(name)
     for z in points:
         x = complex(z) / roots.unit
         candidates = roots.above(x.conjugate())
@@ -67,22 +75,22 @@ def check_points(name: str, points: Any, strict: bool) -> None:
 def test_one_root_passes_in_the_upper_half_plane(name: str) -> None:
     law, rng = built(name), np.random.default_rng(7)
     high = law.edges[-1][1]
-    real = rng.uniform(-0.2, 1.5, 24) * high
-    check_points(name, real + 1j * 10.0 ** rng.uniform(-2, 0.5, 24) * high, strict=False)
+    real = rng.uniform(-0.2, 1.5, 12) * high
+    check_points(name, real + 1j * 10.0 ** rng.uniform(-2, 0.5, 12) * high, strict=False)
 
 
 @pytest.mark.parametrize("name", TESTED)
 def test_one_root_passes_inside_bands(name: str) -> None:
     rng = np.random.default_rng(8)
     for left, right in built(name).edges:
-        check_points(name, left + (right - left) * rng.uniform(0.01, 0.99, 12), strict=True)
+        check_points(name, left + (right - left) * rng.uniform(0.01, 0.99, 8), strict=True)
 
 
 @pytest.mark.parametrize("name", TESTED)
 def test_conjugate_roots_are_refused(name: str) -> None:
-    roots, law = Roots(name), built(name)
+    roots, law = roots_of(name), built(name)
     left, right = law.edges[0]
-    x = (left + (right - left) * np.linspace(0.05, 0.95, 9)) / roots.unit
+    x = (left + (right - left) * np.linspace(0.05, 0.95, 5)) / roots.unit
     for point in x:
         candidates = roots.above(complex(point))
         physical = candidates[roots.passing(candidates, complex(point), strict=True)]
@@ -91,7 +99,7 @@ def test_conjugate_roots_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["attention", "mha", "tied mha", "head-sum"])
 def test_no_root_passes_as_inside_a_band_where_there_is_none(name: str) -> None:
-    roots, law = Roots(name), built(name)
+    roots, law = roots_of(name), built(name)
     high = law.edges[-1][1]
     for z in (1.001 * high, 1.1 * high, 3 * high):
         x = complex(z / roots.unit, -0.0)  # the conjugate of a point above the axis

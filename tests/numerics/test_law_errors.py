@@ -30,7 +30,9 @@ def refused(call: Callable[[], Any], field: str) -> InputError:
     return caught.value
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, [1.0, math.nan], np.array([[math.inf]]), "one", None])
+@pytest.mark.parametrize(
+    "bad", [math.nan, math.inf, -math.inf, [1.0, math.nan], np.array([[math.inf]]), "one", None]
+)
 def test_density(bad: Any) -> None:
     refused(lambda: built("mha").density(bad), "x")
 
@@ -40,7 +42,9 @@ def test_cdf(bad: Any) -> None:
     refused(lambda: built("mha").cdf(bad), "x")
 
 
-@pytest.mark.parametrize(("bad", "value"), [(-0.1, -0.1), (1.1, 1.1), ([0.5, 2.0], 2.0), (-1e-300, -1e-300), (math.inf, math.inf)])
+@pytest.mark.parametrize(
+    ("bad", "value"), [(-0.1, -0.1), (1.1, 1.1), ([0.5, 2.0], 2.0), (-1e-300, -1e-300), (math.inf, math.inf)]
+)
 def test_quantile(bad: Any, value: float) -> None:
     assert refused(lambda: built("mha").quantile(bad), "p").value == value
 
@@ -95,9 +99,17 @@ def test_order_of_moments(bad: Any) -> None:
 
 
 def test_symbols_are_refused_where_numbers_are_needed() -> None:
-    assert "gamma_K" in str(refused(lambda: fa.law(MarchenkoPastur(sp.Symbol("gamma_K", positive=True))), "law"))
-    for spec in (ratios(G, 1, 1), ratios(1, G, 1), ratios(1, 1, G), ratios(1, 1, 1, n_heads=sp.Symbol("h", integer=True, positive=True)),
-                 ratios(1, 1, 1, beta=G), ratios(1, 1, 1, value_scale=G)):
+    assert "gamma_K" in str(
+        refused(lambda: fa.law(MarchenkoPastur(sp.Symbol("gamma_K", positive=True))), "law")
+    )
+    for spec in (
+        ratios(G, 1, 1),
+        ratios(1, G, 1),
+        ratios(1, 1, G),
+        ratios(1, 1, 1, n_heads=sp.Symbol("h", integer=True, positive=True)),
+        ratios(1, 1, 1, beta=G),
+        ratios(1, 1, 1, value_scale=G),
+    ):
         refused(lambda spec=spec: fa.law(spec), "specification")
 
 

@@ -17,12 +17,23 @@ from freeattn.theory.attention_laws import law_of
 from freeattn.theory.equivalent import equivalent_of
 from freeattn.theory.symbols import Q, S, W
 from freeattn.theory.system import system_of
-from freeattn.theory.transforms import CompoundFreePoisson, FreePoisson, FreeProduct, Image, Law, MarchenkoPastur
+from freeattn.theory.transforms import (
+    CompoundFreePoisson,
+    FreePoisson,
+    FreeProduct,
+    Image,
+    Law,
+    MarchenkoPastur,
+)
 
 R = sp.Rational
 ROWS = [
-    ("attention", "none"), ("values", "none"), ("mha", "none"), ("head-sum", "none"),
-    ("values", "key-value"), ("mha", "key-value"),
+    ("attention", "none"),
+    ("values", "none"),
+    ("mha", "none"),
+    ("head-sum", "none"),
+    ("values", "key-value"),
+    ("mha", "key-value"),
 ]
 FREE_ROWS = [row for row in ROWS if row[1] == "none"]
 C = sym.THETA_2 / sym.THETA_1
@@ -30,7 +41,9 @@ C = sym.THETA_2 / sym.THETA_1
 
 def spec_of(output: str, tie: str, **changes: Any) -> fa.Attention:
     gamma_value = R(2, 3) if tie == "key-value" else R(5, 4)
-    return fa.Attention.from_ratios(R(2, 3), gamma_value, R(3, 2), n_heads=6, output=output, tie=tie, **changes)
+    return fa.Attention.from_ratios(
+        R(2, 3), gamma_value, R(3, 2), n_heads=6, output=output, tie=tie, **changes
+    )
 
 
 def law_in_symbols(output: str, tie: str) -> Law:
@@ -64,8 +77,14 @@ def test_second_and_third_moment(row: tuple[str, str]) -> None:
         a, g = sp.Integer(1), 1 / sym.GAMMA_KV
     second = 1 + a + b + o + C**2 * g
     third = (
-        1 + 3 * (a + b + o + C**2 * g) + a**2 + b**2 + o**2 + 3 * (a * b + a * o + b * o)
-        + 3 * C**2 * g * (a + b + o) + C**3 * g**2
+        1
+        + 3 * (a + b + o + C**2 * g)
+        + a**2
+        + b**2
+        + o**2
+        + 3 * (a * b + a * o + b * o)
+        + 3 * C**2 * g * (a + b + o)
+        + C**3 * g**2
     )
     first, m2, m3 = law_in_symbols(*row).moments(3)
     assert sp.cancel(m2 / first**2 - second) == 0
@@ -88,7 +107,8 @@ def test_mass_off_zero(row: tuple[str, str]) -> None:
     found, expected = law_in_symbols(*row).mass_off_zero, ATOMS[row]
     for _ in range(20):
         values = {
-            s: R(rng.randint(1, 40), 20) for s in (sym.GAMMA_KEY, sym.GAMMA_VALUE, sym.GAMMA_OUT, sym.GAMMA_KV)
+            s: R(rng.randint(1, 40), 20)
+            for s in (sym.GAMMA_KEY, sym.GAMMA_VALUE, sym.GAMMA_OUT, sym.GAMMA_KV)
         }
         values |= {sym.HEADS: rng.randint(1, 30), sym.THETA_1: 2, sym.THETA_2: 1}
         assert sp.sympify(found).subs(values) == sp.sympify(expected).subs(values)
@@ -101,8 +121,11 @@ def test_curve_against_the_s_relation(row: tuple[str, str]) -> None:
     law = law_in_symbols(*row)
     curve = law.uniformization()
     for _ in range(3):
-        values = {symbol: R(rng.randint(1, 30), rng.randint(1, 10)) for symbol in sp.sympify(curve.psi).free_symbols
-                  | sp.sympify(curve.chi).free_symbols if symbol != Q}
+        values = {
+            symbol: R(rng.randint(1, 30), rng.randint(1, 10))
+            for symbol in sp.sympify(curve.psi).free_symbols | sp.sympify(curve.chi).free_symbols
+            if symbol != Q
+        }
         values[sym.THETA_1], values[sym.THETA_2] = sp.Integer(3), R(rng.randint(1, 29), 10)
         relation = law.substitute(values).s_relation()
         for _ in range(3):
@@ -113,8 +136,15 @@ def test_curve_against_the_s_relation(row: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids="-".join)
 def test_changing_a_factor_changes_the_equation(row: tuple[str, str]) -> None:
-    at = {sym.GAMMA_KEY: R(2, 3), sym.GAMMA_KV: R(2, 3), sym.GAMMA_VALUE: R(5, 4), sym.GAMMA_OUT: R(3, 2), sym.HEADS: 6,
-          sym.THETA_1: 2, sym.THETA_2: 1}
+    at = {
+        sym.GAMMA_KEY: R(2, 3),
+        sym.GAMMA_KV: R(2, 3),
+        sym.GAMMA_VALUE: R(5, 4),
+        sym.GAMMA_OUT: R(3, 2),
+        sym.HEADS: 6,
+        sym.THETA_1: 2,
+        sym.THETA_2: 1,
+    }
     law = law_in_symbols(*row).substitute(at)
     more = FreeProduct((law, MarchenkoPastur(R(1, 7))))
     x, y = (sp.cancel(1 / node.uniformization().chi) for node in (law, more))
@@ -145,7 +175,9 @@ def test_s_rho_closed_form(seed: int) -> None:
     assert explicit is not None
     for w in (R(rng.randint(1, 99), 100), R(-rng.randint(1, 9), 100), R(rng.randint(1, 50))):
         with mpmath.workdps(40):
-            expected = closed_s_rho(mpmath.mpf(w.p) / w.q, mpmath.mpf(c.p) / c.q, mpmath.mpf(gamma.p) / gamma.q)
+            expected = closed_s_rho(
+                mpmath.mpf(w.p) / w.q, mpmath.mpf(c.p) / c.q, mpmath.mpf(gamma.p) / gamma.q
+            )
             found = mpmath.mpmathify(sp.N(explicit.subs(W, w), 40))
             assert abs(found / expected - 1) < mpmath.mpf(10) ** -35
 
@@ -194,8 +226,11 @@ def test_s_relation_of_tied_values_against_the_integral_formula(seed: int) -> No
     relation = sp.Poly(law.s_relation(), S, W)
     with mpmath.workdps(40):
         numbers = [mpmath.mpf(v.p) / v.q for v in (t, a1, a2)]
-        points = [-mpmath.mpf(rng.uniform(0.01, 5)), mpmath.mpc(rng.uniform(-3, 3), rng.uniform(0.1, 2)),
-                  mpmath.mpc(rng.uniform(-1, 1), -rng.uniform(0.1, 2))]
+        points = [
+            -mpmath.mpf(rng.uniform(0.01, 5)),
+            mpmath.mpc(rng.uniform(-3, 3), rng.uniform(0.1, 2)),
+            mpmath.mpc(rng.uniform(-1, 1), -rng.uniform(0.1, 2)),
+        ]
         for z in points:
             psi = psi_of_tied_values(z, *numbers)
             s = (1 + psi) * z / psi
@@ -228,8 +263,14 @@ def test_tied_values_are_a_compound_free_poisson_law() -> None:
 
 def test_tied_values_without_scores_are_untied() -> None:
     """θ₂ = 0: keys enter as values only, so both rows agree."""
-    at = {sym.THETA_2: 0, sym.THETA_1: 2, sym.GAMMA_KEY: R(2, 3), sym.GAMMA_VALUE: R(2, 3), sym.GAMMA_OUT: R(3, 2),
-          sym.HEADS: 6}
+    at = {
+        sym.THETA_2: 0,
+        sym.THETA_1: 2,
+        sym.GAMMA_KEY: R(2, 3),
+        sym.GAMMA_VALUE: R(2, 3),
+        sym.GAMMA_OUT: R(3, 2),
+        sym.HEADS: 6,
+    }
     for output in ("values", "mha"):
         tied, free = (law_in_symbols(output, tie).substitute(at) for tie in ("key-value", "none"))
         assert tied.moments(6) == free.moments(6)
@@ -242,7 +283,10 @@ def test_values_of_the_symbols() -> None:
     spec = fa.Attention(n_tokens=512, d_model=768, n_heads=12, d_key=64, d_value=64)
     expression = law_of(spec)
     assert dict(expression.values) == {
-        sym.GAMMA_KEY: R(3, 2), sym.GAMMA_VALUE: R(3, 2), sym.GAMMA_OUT: R(3, 2), sym.HEADS: 12,
+        sym.GAMMA_KEY: R(3, 2),
+        sym.GAMMA_VALUE: R(3, 2),
+        sym.GAMMA_OUT: R(3, 2),
+        sym.HEADS: 12,
     }
     assert expression.value_of(sym.THETA_1) == sym.THETA_1
 

@@ -7,7 +7,15 @@ import sympy as sp
 
 from freeattn.errors import NotCoveredError
 from freeattn.theory.symbols import Q, S, W
-from freeattn.theory.transforms import Discrete, Dilation, FreePoisson, FreeProduct, FreeSum, MarchenkoPastur, Semicircle
+from freeattn.theory.transforms import (
+    Dilation,
+    Discrete,
+    FreePoisson,
+    FreeProduct,
+    FreeSum,
+    MarchenkoPastur,
+    Semicircle,
+)
 
 R = sp.Rational
 COIN = Discrete((-1, 1), (R(1, 2), R(1, 2)))
@@ -90,5 +98,7 @@ def test_sums_of_semicircles_and_free_poissons() -> None:
 
 
 def test_semicircle_moments_are_catalan_numbers() -> None:
-    expected = tuple(sp.catalan(n // 2) * 2 ** (n // 2) if n % 2 == 0 else sp.Integer(0) for n in range(1, 11))
+    expected = tuple(
+        sp.catalan(n // 2) * 2 ** (n // 2) if n % 2 == 0 else sp.Integer(0) for n in range(1, 11)
+    )
     assert Semicircle(2).moments(10) == expected
