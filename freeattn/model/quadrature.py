@@ -20,6 +20,7 @@ __all__ = ["Thetas", "thetas"]
 
 _GUARD_DIGITS = 10  # cancellation in E g² − (E g)² and rounding of some hundred quadrature terms
 _PANELS_PER_SIDE = 8
+_EXTRA_DIGITS = (0, 15, 40)  # when E g² − (E g)² cancels, as it does at small β
 _MOST_PANELS = 80  # ten times the range that a bounded function needs
 
 
@@ -38,7 +39,7 @@ def thetas(scores: ScoreFunction, beta: Any, digits: int = 15) -> Thetas:
 
     Args:
         beta: exact number (int, Fraction or an expression that mpmath can convert).
-        digits: decimal digits wanted; the error is at most 10^{−digits} relative to max(θ₁, 1).
+        digits: decimal digits wanted; the error is at most 10^{−digits} relative to θ₁.
 
     Raises:
         ConvergenceError: when the quadrature cannot reach the digits (an undeclared kink is the usual cause).
@@ -46,11 +47,18 @@ def thetas(scores: ScoreFunction, beta: Any, digits: int = 15) -> Thetas:
     """
     context = mpmath.MPContext()
     context.dps = digits + _GUARD_DIGITS
-    numeric_beta = _to_context(beta, context)
-    exact = scores.exact_thetas(numeric_beta, context)
+    exact = scores.exact_thetas(_to_context(beta, context), context)
     if exact is not None:
-        return Thetas(exact[0], exact[1], context.mpf(10) ** (-digits) * max(exact[0], 1))
-    return _by_quadrature(scores, numeric_beta, context, digits)
+        return Thetas(exact[0], exact[1], context.mpf(10) ** (-digits) * exact[0])
+    for extra in _EXTRA_DIGITS:
+        context.dps = digits + extra + _GUARD_DIGITS
+        found = _by_quadrature(scores, _to_context(beta, context), context, digits + extra)
+        if found.error <= context.mpf(10) ** (-digits) * found.theta_1:
+            return found
+    raise ConvergenceError(
+        f"quadrature of the score function {scores.name!r}", float(found.error / found.theta_1), 10.0**-digits,
+        "declare every point where the function is not smooth in kinks=…, or ask for fewer digits",
+    )
 
 
 def _to_context(value: Any, context: Any) -> Any:
@@ -87,13 +95,7 @@ def _by_quadrature(scores: ScoreFunction, beta: Any, context: Any, digits: int) 
     if theta_1 <= tiny * square / scale**2:
         raise InputError("scores", scores.name, "a function that is not constant")
     error = 4 * (error_0 + error_1 + error_2) * (1 + abs(mean) + abs(slope)) / scale**2
-    tolerance = tiny * max(theta_1, 1)
-    if error > tolerance:
-        raise ConvergenceError(
-            f"quadrature of the score function {scores.name!r}", float(error), float(tolerance),
-            "declare every point where the function is not smooth in kinks=…, or ask for fewer digits",
-        )
-    return Thetas(theta_1, theta_2, error)
+    return Thetas(theta_1, theta_2, error + 100 * context.eps * square / scale**2)
 
 
 def _nodes(scores: ScoreFunction, beta: Any, context: Any, digits: int) -> list[Any]:

@@ -62,14 +62,24 @@ def as_quantity(field: str, value: object, allowed: str) -> Quantity:
         return operator.index(value)
     if isinstance(value, numbers.Rational):
         return _integral(Fraction(int(value.numerator), int(value.denominator)))
-    if isinstance(value, numbers.Real) or getattr(value, "is_Float", False):
-        number = float(value)  # type: ignore[arg-type]
+    if hasattr(value, "_mpf_"):  # mpmath and sympy floats of any precision: their exact binary value
+        return _integral(_binary(field, value, allowed))
+    if isinstance(value, numbers.Real):
+        number = float(value)
         if not math.isfinite(number):
             raise InputError(field, value, allowed)
         return _integral(Fraction(number))
     if getattr(value, "is_number", False) and getattr(value, "is_finite", False) and value.is_real:  # type: ignore[attr-defined]
         return value  # an exact irrational number such as sqrt(2)
     raise InputError(field, value, allowed)
+
+
+def _binary(field: str, value: Any, allowed: str) -> Fraction:
+    sign, mantissa, exponent, _ = value._mpf_
+    if not mantissa and exponent:  # infinities and NaN
+        raise InputError(field, value, allowed)
+    number = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return -number if sign else number
 
 
 def _integral(value: Fraction) -> int | Fraction:

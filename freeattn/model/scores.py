@@ -80,6 +80,8 @@ class Softmax(ScoreFunction):
         return functions.exp(x)
 
     def exact_thetas(self, beta: Any, functions: Any) -> tuple[Any, Any]:
+        if hasattr(functions, "expm1"):  # e^{β²} − 1 cancels at small β
+            return functions.expm1(beta**2), beta**2
         return functions.exp(beta**2) - 1, beta**2
 
     def apply(self, scores: Any, beta: float) -> Any:

@@ -40,7 +40,7 @@ class BandMap:
     """x(θ) on [left, right].
 
     order = 0: square-root edges at both ends, x = left cos²θ + right sin²θ, or the same for log x when left is small
-    and positive; order = k ≥ 2: hard edge ρ ~ x^{1/k−1} at left = 0, x = right·sin^{2k} θ.
+    and positive; order = k ≥ 2: hard edge ρ ~ (x − left)^{1/k−1}, x = left + (right − left)·sin^{2k} θ.
     """
 
     left: float
@@ -56,7 +56,7 @@ class BandMap:
         """x(θ)."""
         sine = np.sin(theta) ** 2
         if self.order:
-            return self.right * sine**self.order
+            return self.left + (self.right - self.left) * sine**self.order
         if self.logarithmic:
             width = np.log(self.right / self.left)
             lower = self.left * np.exp(width * sine)
@@ -69,7 +69,7 @@ class BandMap:
         """dx/dθ."""
         twice = np.sin(2 * theta)
         if self.order:
-            return self.order * twice * self.right * np.sin(theta) ** (2 * self.order - 2)
+            return self.order * twice * (self.right - self.left) * np.sin(theta) ** (2 * self.order - 2)
         if self.logarithmic:
             return np.log(self.right / self.left) * twice * self.point(theta)
         return (self.right - self.left) * twice
@@ -77,10 +77,10 @@ class BandMap:
     def angle(self, x: Array) -> Array:
         """θ(x), accurate near both ends."""
         if self.order:
-            share = np.minimum(x / self.right, 1.0)
-            return np.arctan2(
-                share ** (0.5 / self.order), np.sqrt(-np.expm1(_log_ratio(x, self.right) / self.order))
-            )
+            above, width = x - self.left, self.right - self.left
+            log = _log_ratio(above, width)
+            share = np.minimum(above / width, 1.0)
+            return np.arctan2(share ** (0.5 / self.order), np.sqrt(-np.expm1(log / self.order)))
         if self.logarithmic:
             below, above = -_log_ratio(self.left, x), -_log_ratio(x, self.right)
         else:

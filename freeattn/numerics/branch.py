@@ -25,6 +25,7 @@ Complex = NDArray[np.complex128]
 # from the (real) value at the origin: some dozens of rounding errors of 1.1e-16 in the Horner schemes below, whose real
 # constant terms do not touch the imaginary part.
 _NOISE = 1e-13
+_TINY = float(np.finfo(float).tiny)
 
 
 def _horner(coefficients: NDArray[np.float64], q: Complex) -> Complex:
@@ -44,9 +45,10 @@ class _Quotient:
     def __call__(self, delta: Complex) -> Complex:
         return _horner(self._top, delta) / _horner(self._bottom, delta)
 
-    def above(self, value: Complex, floor: float) -> NDArray[np.bool_]:
-        """Im value > floor, relative to the distance from the value at the origin."""
-        result: NDArray[np.bool_] = value.imag > floor * np.abs(value - self._at_origin)
+    def above(self, delta: Complex, value: Complex, floor: float) -> NDArray[np.bool_]:
+        """Im value > floor, relative to the distance from the value at the origin and to the argument of δ."""
+        share = np.abs(delta.imag) / np.maximum(np.abs(delta), _TINY)
+        result: NDArray[np.bool_] = value.imag > floor * share * np.abs(value - self._at_origin)
         return result
 
 
@@ -77,11 +79,11 @@ class BranchTest:
         """True where q is physical at x; `strict` asks for imaginary parts above rounding (x inside a band)."""
         floor = _NOISE if strict else -_NOISE
         psi = self._psi(delta)
-        good = self._psi.above(psi, floor)
+        good = self._psi.above(delta, psi, floor)
         for leaf in self._leaves:
             good &= self._pair(leaf, delta) if isinstance(leaf, _Pair) else self._single(leaf, delta, floor)
         start = self._start(delta)
-        good &= self._start.above(start, -_NOISE)
+        good &= self._start.above(delta, start, -_NOISE)
         excess = np.angle(start) - np.angle(1 / x)
         for factor in self._factors:
             excess = excess - np.angle(factor(delta))
@@ -91,7 +93,8 @@ class BranchTest:
     def _single(leaf: tuple[_Quotient, _Quotient], delta: Complex, floor: float) -> NDArray[np.bool_]:
         if leaf[1].constant:  # θ₂ = 0: the leaf is absent
             return np.ones(delta.shape, dtype=bool)
-        return leaf[1].above(leaf[1](delta), floor) & leaf[0].above(leaf[0](delta), -_NOISE)
+        point, value = leaf
+        return value.above(delta, value(delta), floor) & point.above(delta, point(delta), -_NOISE)
 
     @staticmethod
     def _pair(pair: _Pair, delta: Complex) -> NDArray[np.bool_]:
@@ -102,9 +105,8 @@ class BranchTest:
         root = np.where((root * np.conj(total)).real < 0, -root, root)
         first = (total + root) / 2
         good = np.ones(delta.shape, dtype=bool)
-        for p in (first, product / first):
-            x = p + pair.rate / p
-            good &= x.imag * p.imag <= _NOISE * np.abs(x) * np.abs(p)
+        for p in (first, product / first):  # Im x = Im p·(1 − t/|p|²) has the other sign than Im p
+            good &= np.abs(p) ** 2 <= pair.rate * (1 + _NOISE)
         return good
 
 

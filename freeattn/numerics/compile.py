@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import mpmath
 import sympy as sp
 from flint import fmpq, fmpq_poly
 
@@ -32,6 +31,7 @@ __all__ = [
     "rational_value",
 ]
 
+_MOST_BITS = 100_000  # sympy's evaluation may go this far to make up for cancellation
 _GUARD_DIGITS = 15  # beyond the digits asked: losses in a few dozen exact operations on approximated θ's
 
 Factors = tuple[tuple[fmpq_poly, int], ...]
@@ -75,7 +75,7 @@ class CompiledCurve:
 
 def fraction_of(value: Any) -> fmpq:
     """An int, Fraction, sympy Rational or mpmath number as an exact rational."""
-    if hasattr(value, "man_exp"):
+    if hasattr(value, "_mpf_"):
         sign, mantissa, exponent, _ = value._mpf_
         number = fmpq(int(mantissa) * (-1 if sign else 1))
         return number * fmpq(2) ** int(exponent) if exponent >= 0 else number / fmpq(2) ** int(-exponent)
@@ -92,9 +92,7 @@ def rational_value(value: sp.Expr, digits: int) -> fmpq:
         raise InputError("specification", str(value), f"numbers where a number is asked for; still symbolic: {names}")
     if value.is_Rational:
         return fraction_of(value)
-    context = mpmath.MPContext()
-    context.dps = digits + _GUARD_DIGITS
-    return fraction_of(context.mpf(value._to_mpmath(context.prec) if not value.is_Float else value._mpf_))
+    return fraction_of(sp.N(value, digits + _GUARD_DIGITS, maxn=_MOST_BITS))
 
 
 def evaluate(expression: sp.Expr, values: Mapping[sp.Symbol, fmpq]) -> fmpq:

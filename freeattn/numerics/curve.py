@@ -8,6 +8,7 @@ import numpy as np
 from flint import fmpq, fmpq_poly
 from numpy.typing import NDArray
 
+from freeattn.errors import NotCoveredError
 from freeattn.numerics.branch import BranchTest
 from freeattn.numerics.compile import CompiledCurve, RationalFunction
 from freeattn.numerics.polynomials import coprime_powers, shifted, to_context, to_doubles
@@ -54,6 +55,16 @@ class ExactCurve:
             total *= polynomial.coeffs()[lowest] ** power
         return total
 
+    @property
+    def point_at_infinity(self) -> fmpq:
+        """lim x(q) at q → ∞, when it is finite."""
+        return _limit(self.constant, self.point)
+
+    @property
+    def stieltjes_at_infinity(self) -> fmpq:
+        """lim m(q) at q → ∞, when it is finite."""
+        return _limit(self.stieltjes_constant, self.stieltjes)
+
     def point_exactly(self, q: fmpq) -> tuple[fmpq, fmpq]:
         """(x, x') at a rational q that is neither a zero nor a pole."""
         x, log_slope = self.constant, fmpq(0)
@@ -62,6 +73,16 @@ class ExactCurve:
             x *= value**power
             log_slope += power * polynomial.derivative()(q) / value
         return x, x * log_slope
+
+
+def _limit(constant: fmpq, factors: Factors) -> fmpq:
+    degree = sum(polynomial.degree() * power for polynomial, power in factors)
+    if degree > 0:
+        raise NotCoveredError("the curve is infinite at an infinite parameter; write the law in another order")
+    total = constant if degree == 0 else fmpq(0)
+    for polynomial, power in factors:
+        total *= polynomial.leading_coefficient() ** power
+    return total
 
 
 def _coefficients(polynomial: fmpq_poly, context: Any) -> list[Any]:

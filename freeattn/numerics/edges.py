@@ -14,18 +14,19 @@ from itertools import pairwise
 from typing import Any
 
 import mpmath
-from flint import fmpq
+from flint import fmpq, fmpq_poly
 
-from freeattn.errors import BranchError
+from freeattn.errors import BranchError, ConvergenceError, NotCoveredError
 from freeattn.numerics.branch import physical_on_real_interval
 from freeattn.numerics.compile import fraction_of
 from freeattn.numerics.curve import ExactCurve
-from freeattn.numerics.polynomials import derivative_of_logarithm, real_roots
+from freeattn.numerics.polynomials import derivative_of_logarithm, real_roots, to_context
 
 __all__ = ["Band", "Edge", "Gap", "find_support"]
 
 PhysicalTest = Callable[[fmpq], bool]
 
+_DOUBLINGS = 8  # of the working digits of a critical point
 _SHARE = fmpq(377, 987)  # where an interval is probed: off the round numbers at which ψ may have a pole
 
 
@@ -78,29 +79,54 @@ def find_support(
     special = _special_points(curve, digits)
     test = physical or _local_test(curve)
     gaps = sorted(
-        (gap for left, right in _intervals(special) if (gap := _gap(curve, left, right, test)) is not None),
+        (gap for left, right in _intervals(special) if (gap := _gap(curve, left, right, test, digits)) is not None),
         key=lambda gap: gap.low,
     )
     if len(gaps) < 2 or gaps[0].low != -mpmath.inf or gaps[-1].high != mpmath.inf:
         raise BranchError("the physical branch at infinity was not found among the real intervals of the parameter")
-    orders = {point.q: point.order for point in special}
+    exponents = _Exponents(curve, special, digits)
     bands = []
     for before, after in pairwise(gaps):
         if after.low < before.high:
             raise BranchError(f"two physical intervals overlap near x = {mpmath.nstr(after.low, 10)}")
-        if after.low != before.high or (after.q_low in orders and after.q_low != before.q_high):
-            bands.append(Band(_edge(before.high, before.q_high, orders), _edge(after.low, after.q_low, orders)))
+        if after.low != before.high or (exponents.knows(after.q_low) and after.q_low != before.q_high):
+            ends = ((before.high, before.q_high), (after.low, after.q_low))
+            bands.append(Band(*(Edge(x, q, exponents.at(q)) for x, q in ends)))
     return tuple(bands), tuple(gaps)
 
 
-def _edge(x: Any, q: Any, orders: dict[Any, int]) -> Edge:
-    order = orders[q]
-    return Edge(x, q, Fraction(1, order) - (1 if x == 0 else 0))
+class _Exponents:
+    """Power of the density at an edge, from the orders of x − x_c and of m at the parameter q_c of the edge.
+
+    With x − x_c ~ δ^k and m ~ δ^j the density starts with the first power δ^i, i ≥ j, that is not a power of x − x_c:
+    exponent i/k. A soft edge has j ≥ 0, k = 2; a hard edge has a pole of m.
+    """
+
+    def __init__(self, curve: ExactCurve, special: Sequence[_Special], digits: int) -> None:
+        self._orders = {point.q: point.order for point in special}
+        self._poles = [
+            (q, power) for polynomial, power in curve.stieltjes if power < 0 for q in real_roots(polynomial, digits)
+        ]
+        self._close = mpmath.mpf(10) ** (-digits)
+
+    def knows(self, q: Any) -> bool:
+        """True for a finite special point."""
+        return q in self._orders
+
+    def at(self, q: Any) -> Fraction:
+        """The exponent at a special point."""
+        if not self.knows(q):
+            raise NotCoveredError(
+                "an edge of this law lies at an infinite parameter; write the law with its factors in another order"
+            )
+        order = self._orders[q]
+        pole = sum(power for root, power in self._poles if abs(root - q) <= self._close * abs(q))
+        power = pole if pole < 0 and pole % order else pole + 1
+        return Fraction(power, order)
 
 
 def _special_points(curve: ExactCurve, digits: int) -> list[_Special]:
     context = mpmath.MPContext()
-    context.dps = digits + 10
     points = []
     for polynomial, power in curve.point:
         value = context.zero if power > 0 else None
@@ -108,8 +134,24 @@ def _special_points(curve: ExactCurve, digits: int) -> list[_Special]:
     slope = derivative_of_logarithm(curve.point)
     if slope.degree() > 0:
         for part, multiplicity in slope.factor_squarefree()[1]:
-            points += [_Special(q, curve.point_at(q, context), multiplicity + 1) for q in real_roots(part, digits)]
+            points += [_Special(q, x, multiplicity + 1) for q, x in _critical_values(curve, part, digits)]
     return sorted(points, key=lambda point: point.q)
+
+
+def _critical_values(curve: ExactCurve, polynomial: fmpq_poly, digits: int) -> list[tuple[Any, Any]]:
+    """(q, x(q)) at the real roots, x to `digits` relative: next to a zero of x this takes more digits of q."""
+    previous: list[Any] = []
+    for doubling in range(_DOUBLINGS):
+        working = digits * 2**doubling
+        context = mpmath.MPContext()
+        context.dps = working + 10
+        roots = real_roots(polynomial, working)
+        values = [curve.point_at(q, context) for q in roots]
+        tolerance = context.mpf(10) ** (-digits - 2)
+        if previous and all(abs(a - b) <= tolerance * abs(b) for a, b in zip(previous, values, strict=True)):
+            return list(zip(roots, values, strict=True))
+        previous = values
+    raise ConvergenceError("the critical values of x(q)", 1.0, 10.0**-digits, "two ratios are too close; separate them")
 
 
 def _intervals(special: Sequence[_Special]) -> list[tuple[_Special | None, _Special | None]]:
@@ -140,7 +182,9 @@ def _between(left: _Special | None, right: _Special | None) -> fmpq:
     return fraction_of(left.q) + _SHARE * (fraction_of(right.q) - fraction_of(left.q))
 
 
-def _gap(curve: ExactCurve, left: _Special | None, right: _Special | None, test: PhysicalTest) -> Gap | None:
+def _gap(
+    curve: ExactCurve, left: _Special | None, right: _Special | None, test: PhysicalTest, digits: int
+) -> Gap | None:
     middle = _between(left, right)
     if left is not None and right is not None and left.q == right.q:
         return None
@@ -149,17 +193,18 @@ def _gap(curve: ExactCurve, left: _Special | None, right: _Special | None, test:
     _, slope = curve.point_exactly(middle)
     leftmost, rightmost = (left, -mpmath.inf), (right, mpmath.inf)
     below, above = (leftmost, rightmost) if slope > 0 else (rightmost, leftmost)
-    low, q_low = _image(curve, *below, sign=-1)
-    high, q_high = _image(curve, *above, sign=1)
+    low, q_low = _image(curve, *below, sign=-1, digits=digits)
+    high, q_high = _image(curve, *above, sign=1, digits=digits)
     return Gap(low, high, q_low, q_high)
 
 
-def _image(curve: ExactCurve, end: _Special | None, infinity: Any, sign: int) -> tuple[Any, Any]:
+def _image(curve: ExactCurve, end: _Special | None, infinity: Any, sign: int, digits: int) -> tuple[Any, Any]:
     """(x, q) at an end of a monotone interval, q = ±∞ without an end; x rises (sign = 1) or falls (−1) towards it."""
     if end is not None:
         return (sign * mpmath.inf if end.x is None else end.x), end.q
     degree = sum(polynomial.degree() * power for polynomial, power in curve.point)
     if degree > 0:
         return sign * mpmath.inf, infinity
-    limit = mpmath.mpf(0) if degree < 0 else mpmath.mpf(int(curve.constant.p)) / int(curve.constant.q)
-    return limit, infinity
+    context = mpmath.MPContext()
+    context.dps = digits + 10
+    return to_context(curve.point_at_infinity, context), infinity

@@ -94,6 +94,15 @@ class ExactLaw:
         numbers = self.numbers(digits)
         return _substituted(self.expression, tuple(sorted(numbers.items(), key=str)))
 
+    def atoms_to(self, digits: int) -> tuple[tuple[Any, Any], ...]:
+        """(location, weight) of each point mass as mpmath numbers, units included, ascending."""
+        context, unit = _context(digits), self.unit(digits)
+        found = [
+            (to_context(_fmpq(location), context) * unit, to_context(rational_value(weight, digits), context))
+            for location, weight in self._numeric(digits).atoms() if weight > 0
+        ]
+        return tuple(sorted(found))
+
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:
         """Point masses of positive weight in the unit of the curve, ascending."""

@@ -22,7 +22,7 @@ _HEIGHT = 1e-9  # relative height above the real axis at which continuation deci
 
 
 def solve_in_gap(chart: Chart, gap: Gap, x: Array) -> Array:
-    """δ at real x in [gap.low, gap.high]: bisection in arctan q on the monotone interval, then Newton.
+    """δ at real x ≠ 0 in [gap.low, gap.high]: bisection in arctan q on the monotone interval, then Newton.
 
     Raises:
         ConvergenceError: when the residual stays above its tolerance.
@@ -40,11 +40,10 @@ def solve_in_gap(chart: Chart, gap: Gap, x: Array) -> Array:
             step = np.where(value == 0, 0.0, (x / value - 1) / slope)
             delta = np.where(np.isfinite(step) & _inside(delta + step, low, high, chart), delta + step, delta)
         residual = np.abs(chart.point(delta)[0] - x) / np.maximum(np.abs(x), np.finfo(float).tiny)
-    at_zero = x == 0
-    delta = np.where(at_zero, 0.0, delta)
-    if not np.all((residual <= _TOLERANCE) | at_zero):
-        worst = float(np.max(residual[~at_zero]))
-        raise ConvergenceError("the real root outside the support", worst, _TOLERANCE, "ask for digits=…")
+    if not np.all(residual <= _TOLERANCE):
+        raise ConvergenceError(
+            "the real root outside the support", float(np.max(residual)), _TOLERANCE, "ask for digits=…"
+        )
     return delta
 
 

@@ -25,8 +25,9 @@ Array = NDArray[np.float64]
 
 DOUBLE_DIGITS = 15
 _MAX_DIGITS = 2000
+_EDGE_DIGITS = 20  # rounded once to a double
 _MASS_TOLERANCE = 1e-9  # of total mass, and of the mean relative to itself; panels are resolved to about 1e-13
-_QUANTILE_STEPS = 40
+_QUANTILE_STEPS = 200
 
 
 def law(source: Attention | Law) -> SpectralLaw:
@@ -107,7 +108,7 @@ class SpectralLaw:
     @cached_property
     def edges(self) -> tuple[tuple[float, float], ...]:
         """(left, right) of each band of the continuous spectrum, ascending, correct to double rounding."""
-        return tuple((float(a), float(b)) for a, b in self.edges_to(DOUBLE_DIGITS + 5))
+        return tuple((float(a), float(b)) for a, b in self.edges_to(_EDGE_DIGITS))
 
     def edges_to(self, digits: int) -> tuple[tuple[Any, Any], ...]:
         """`edges` as mpmath numbers with the given decimal digits."""
@@ -133,8 +134,8 @@ class SpectralLaw:
         Raises:
             InputError: for NaN or infinite x.
         """
-        if digits > DOUBLE_DIGITS:
-            unit = self._exact.unit(_digits(digits))
+        if _digits(digits) > DOUBLE_DIGITS:
+            unit = self._exact.unit(digits)
             point = _one_number("x", x, real=True) / unit
             if any(band.left.exponent < 0 and band.left.x == point for band in self._engine.bands(digits)):
                 return mpmath.inf
@@ -148,10 +149,12 @@ class SpectralLaw:
         Raises:
             InputError: for NaN.
         """
-        if digits > DOUBLE_DIGITS:
-            unit = self._exact.unit(_digits(digits))
+        if _digits(digits) > DOUBLE_DIGITS:
+            unit = self._exact.unit(digits)
             point = _one_number("x", x, real=True)
-            below = [_mp(a.weight, digits) for a in self._exact.atoms if a.location * unit <= point]
+            slack = _mp(10, digits) ** (-digits)  # an atom's location is rounded, the point is not
+            atoms = self._exact.atoms_to(digits)
+            below = [weight for location, weight in atoms if location - point <= slack * abs(location)]
             return sum(below, self._engine.integrate_to(lambda t: t * 0 + 1, digits, upper=point / unit))
         points = _real_array("x", x, finite=False)
         total = self._engine.mass_below(points / self._unit)
@@ -165,7 +168,7 @@ class SpectralLaw:
         Raises:
             InputError: for p outside [0, 1].
         """
-        if digits > DOUBLE_DIGITS:
+        if _digits(digits) > DOUBLE_DIGITS:
             return self._quantile_to(p, digits)
         levels = _real_array("p", p, finite=True)
         if ((levels < 0) | (levels > 1)).any():
@@ -188,18 +191,35 @@ class SpectralLaw:
         return np.where(levels == 0, lowest, result)
 
     def _quantile_to(self, p: Any, digits: int) -> Any:
-        level = _one_number("p", p, real=True)
-        x: Any = self.quantile(float(level))
-        if any(float(x) == atom.location for atom in self.atoms) or not 0 < level < 1:
-            return x
-        x = _mp(x, digits)
+        """Newton for cdf(x) = p, kept inside the band that holds the quantile."""
+        level = _mp(_one_number("p", p, real=True), digits)
+        if not 0 <= level <= 1:
+            raise InputError("p", p, "a probability in [0, 1]")
+        edges, atoms = self.edges_to(digits), self._exact.atoms_to(digits)
+        if level == 0:
+            return min([location for location, _ in atoms] + [left for left, _ in edges])
+        for location, weight in atoms:
+            if self.cdf(location, digits) - weight < level <= self.cdf(location, digits):
+                return location
+        for low, high in edges:
+            if level < self.cdf(high, digits):
+                return self._invert(level, low, high, digits)
+        return edges[-1][1]
+
+    def _invert(self, level: Any, low: Any, high: Any, digits: int) -> Any:
+        tolerance = _mp(10, digits) ** (-digits)
+        x = _mp(self.quantile(float(level)), digits)
         for _ in range(_QUANTILE_STEPS):
-            step = (self.cdf(x, digits) - level) / self.density(x, digits)
+            if not low < x < high:
+                x = (low + high) / 2
+            excess = self.cdf(x, digits) - level
+            low, high = (low, x) if excess > 0 else (x, high)
+            step = excess / self.density(x, digits)
             x = x - step
-            if abs(step) <= abs(x) * _mp(10, digits) ** (-digits):
+            if abs(step) <= abs(x) * tolerance or excess == 0:
                 return x
         raise ConvergenceError(
-            f"Newton for the quantile at {float(level)}", float(abs(step / x)), 10.0**-digits, "ask for fewer digits"
+            f"the quantile at {float(level)}", float(abs(step / x)), float(tolerance), "ask for fewer digits"
         )
 
     def stieltjes(self, z: ArrayLike, digits: int = DOUBLE_DIGITS) -> Any:
@@ -208,9 +228,9 @@ class SpectralLaw:
         Raises:
             InputError: at an atom or a hard edge, where m is infinite, and for NaN or infinite z.
         """
-        if digits > DOUBLE_DIGITS:
+        if _digits(digits) > DOUBLE_DIGITS:
             number = _one_number("z", z, real=False)
-            unit = self._exact.unit(_digits(digits))
+            unit = self._exact.unit(digits)
             self._refuse_atoms(np.array([complex(number)]))
             return self._engine.stieltjes_to(number / unit, digits) / unit
         points = np.asarray(z, dtype=complex)
@@ -232,9 +252,9 @@ class SpectralLaw:
         Raises:
             ConvergenceError: when f is too rough on the support.
         """
-        if digits > DOUBLE_DIGITS:
-            unit = self._exact.unit(_digits(digits))
-            atoms = [_mp(a.weight, digits) * function(a.location * unit) for a in self._exact.atoms]
+        if _digits(digits) > DOUBLE_DIGITS:
+            unit = self._exact.unit(digits)
+            atoms = [weight * function(location) for location, weight in self._exact.atoms_to(digits)]
             return sum(atoms, self._engine.integrate_to(lambda t: function(unit * t), digits))
         total = self._engine.integrate(lambda t: function(self._unit * t))
         for atom in self.atoms:

@@ -16,7 +16,6 @@ __all__ = [
     "coprime_powers",
     "derivative_of_logarithm",
     "real_roots",
-    "scaled_argument",
     "shifted",
     "to_context",
     "to_doubles",
@@ -79,11 +78,6 @@ def derivative_of_logarithm(factors: Factors) -> fmpq_poly:
     return total
 
 
-def scaled_argument(polynomial: fmpq_poly, scale: fmpq) -> fmpq_poly:
-    """p(scale·q)."""
-    return fmpq_poly([c * scale**k for k, c in enumerate(polynomial.coeffs())])
-
-
 def shifted(polynomial: fmpq_poly, origin: fmpq) -> fmpq_poly:
     """p(origin + δ) as a polynomial in δ."""
     return polynomial(fmpq_poly([origin, 1]))
@@ -102,7 +96,7 @@ def to_context(value: fmpq, context: Any) -> Any:
 def real_roots(polynomial: fmpq_poly, digits: int) -> list[Any]:
     """The real roots, ascending, as mpmath numbers, each to `digits` and a few more.
 
-    Isolation is certified (python-flint); refinement is Newton on the squarefree part, in as much precision as it needs.
+    Isolation is certified (python-flint); refinement is Newton on the squarefree part, in the precision that it needs.
 
     Raises:
         ConvergenceError: when Newton does not settle at the largest working precision.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from freeattn.errors import BranchError, ConvergenceError, InputError
 from freeattn.numerics.curve import ExactCurve
 from freeattn.numerics.edges import Band, Edge, Gap
+from freeattn.numerics.polynomials import to_context
 
 __all__ = ["PreciseCurve", "as_number"]
 
@@ -57,6 +58,8 @@ class PreciseCurve:
         number = as_number(self.context, z)
         if self.context.im(number) == 0:
             return self._on_axis(self.context.re(number))
+        if complex(number).imag == 0:
+            raise InputError("z", str(z), "a real z, or an imaginary part that a double can hold")
         lower = number if self.context.im(number) < 0 else self.context.conj(number)
         q = self._newton(self.context.mpc(self._start(complex(number))), lower)
         m = self._curve.stieltjes_at(q, self.context)
@@ -73,7 +76,10 @@ class PreciseCurve:
             if band.left.x < x < band.right.x:
                 return self.context.conj(self._curve.stieltjes_at(self._in_band(band, x), self.context))
         gap = next(gap for gap in self._gaps if gap.low <= x <= gap.high)
-        return self._curve.stieltjes_at(self._in_gap(gap, x), self.context)
+        q = self._in_gap(gap, x)
+        if self.context.isinf(q):
+            return to_context(self._curve.stieltjes_at_infinity, self.context)
+        return self._curve.stieltjes_at(q, self.context)
 
     def _in_band(self, band: Band, x: Any) -> Any:
         for edge in (band.left, band.right):
@@ -199,15 +205,15 @@ class _PreciseMap:
         self._context = context
         self.key = (band.left.x, band.right.x)
         self._left, self._right = band.left.x, band.right.x
-        self._order = round(1 / (1 + float(band.left.exponent))) if band.left.exponent < 0 else 0
+        self._order = band.left.exponent.denominator if band.left.exponent < 0 else 0
         self._logarithmic = not self._order and 0 < self._left < self._right / 20
 
     def __call__(self, theta: Any) -> tuple[Any, Any]:
         context = self._context
         sine, twice = context.sin(theta) ** 2, context.sin(2 * theta)
         if self._order:
-            x = self._right * sine**self._order
-            return x, self._order * twice * self._right * sine ** (self._order - 1)
+            width = self._right - self._left
+            return self._left + width * sine**self._order, self._order * twice * width * sine ** (self._order - 1)
         if self._logarithmic:
             width = context.log(self._right / self._left)
             x = self._left * context.exp(width * sine)
@@ -218,7 +224,8 @@ class _PreciseMap:
     def angle(self, x: Any) -> Any:
         context = self._context
         if self._order:
-            return context.asin((x / self._right) ** (context.one / (2 * self._order)))
+            share = (x - self._left) / (self._right - self._left)
+            return context.asin(share ** (context.one / (2 * self._order)))
         if self._logarithmic:
             share = context.log(x / self._left) / context.log(self._right / self._left)
         else:

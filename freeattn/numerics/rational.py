@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import mpmath
@@ -11,7 +11,7 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
-from freeattn.errors import BranchError, InputError
+from freeattn.errors import BranchError, InputError, NotCoveredError
 from freeattn.numerics.bands import BandMap, PanelBand, build_panels
 from freeattn.numerics.compile import CompiledCurve, fraction_of
 from freeattn.numerics.continuation import Tracker, newton
@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _DOUBLE_DIGITS = 40  # exact work behind double results: coefficients, origins and edges are then rounded once
+_MASS_ROUNDING = 1e-13  # of the mass of a band: a level this far above it still belongs to the band
 _FAR = 2.0  # beyond this multiple of the support q is small
 _PURE_POWER = 1e-100  # below this share of the right edge a hard edge is its leading power: corrections are x^{1/k}
 _EDGE_ULPS = 64  # this near an edge the rounding of x moves the root as much as x does: the panel series stands for it
@@ -51,6 +52,7 @@ class RationalEngine(Engine):
         self._tracker = Tracker(self._chart, reach, residue)
         self._far = Tracker(Chart(self._curve, fmpq(0)), reach, residue)  # q → 0 keeps its accuracy at large z
         self._far_from = _FAR * reach
+        self._supports: dict[int, tuple[tuple[Band, ...], tuple[Gap, ...]]] = {}
         self._precise: dict[int, PreciseCurve] = {}
 
     def _exact(self, digits: int) -> ExactCurve:
@@ -68,9 +70,15 @@ class RationalEngine(Engine):
         at_zero = [gap.q_high for gap in gaps if gap.high == 0 and mpmath.isfinite(gap.q_high)]
         return fraction_of(at_zero[0]) if at_zero else fraction_of(0)
 
-    @lru_cache(maxsize=8)  # noqa: B019 (an engine lives as long as its law)
     def bands(self, digits: int) -> tuple[Band, ...]:
-        return self._bands if digits <= 15 else self._support(digits)[0]
+        return self._support_to(digits)[0]
+
+    def _support_to(self, digits: int) -> tuple[tuple[Band, ...], tuple[Gap, ...]]:
+        if digits <= _DOUBLE_DIGITS:
+            return self._bands, self._gaps
+        if digits not in self._supports:
+            self._supports[digits] = self._support(digits)
+        return self._supports[digits]
 
     # The continuous part -----------------------------------------------------------------------------------------
 
@@ -78,7 +86,12 @@ class RationalEngine(Engine):
     def _panels(self) -> tuple[PanelBand, ...]:
         panels = []
         for band, (left, right) in zip(self._bands, self._edges, strict=True):
-            order = int(1 / (1 + band.left.exponent)) if band.left.exponent < 0 else 0
+            if band.right.exponent < 0 or (band.left.exponent < 0 and left != 0):
+                raise NotCoveredError(
+                    "the density diverges at an edge other than 0; "
+                    "shift or reflect the law so that it is 0"
+                )
+            order = band.left.exponent.denominator if band.left.exponent < 0 else 0
             panels.append(build_panels(BandMap(left, right, order), self._solve_band))
         return tuple(panels)
 
@@ -109,7 +122,7 @@ class RationalEngine(Engine):
         return result
 
     def _density_in(self, x: Array, left: float, right: float, panel: PanelBand) -> Array:
-        if panel.map.order:
+        if panel.map.order and left == 0:
             start = _PURE_POWER * right
             power = 1 / panel.map.order - 1
             if (x < start).any():
@@ -117,8 +130,8 @@ class RationalEngine(Engine):
                 above = self._density_in(np.maximum(x, start), left, right, panel)
                 return np.where(x < start, base * (np.minimum(x, start) / start) ** power, above)
         theta = panel.map.angle(x)
-        margin = _EDGE_ULPS * np.spacing(np.array([0.0 if panel.map.order else left, right]))
-        close = (x - left <= margin[0]) | (right - x <= margin[1])
+        margin = _EDGE_ULPS * np.spacing(np.array([left, right]))
+        close = (right - x <= margin[1]) | ((x - left <= margin[0]) & (left != 0))
         rho = np.empty(x.shape)
         if close.any():
             rho[close] = panel.density_series(theta[close])
@@ -141,7 +154,7 @@ class RationalEngine(Engine):
 
     def quantile(self, mass: Array) -> Array:
         ends = np.cumsum(self.masses)
-        index = np.clip(np.searchsorted(ends, mass, side="left"), 0, len(ends) - 1)
+        index = np.clip(np.searchsorted(ends + _MASS_ROUNDING, mass, side="left"), 0, len(ends) - 1)
         result = np.empty(mass.shape)
         for k, panel in enumerate(self._panels):
             chosen = index == k
@@ -179,6 +192,8 @@ class RationalEngine(Engine):
             if inside.any():
                 delta, _ = self._solve_band(x[inside], panel.guess(panel.map.angle(x[inside])))
                 result[inside] = np.conj(self._chart.stieltjes(delta))
+        if (np.isnan(result) & (x == 0)).any():
+            result[x == 0] = complex(self._precise_curve(_DOUBLE_DIGITS).stieltjes(0))
         for gap in self._gaps:
             outside = np.isnan(result) & (x >= float(gap.low)) & (x <= float(gap.high))
             far = np.abs(x) > self._far_from
@@ -186,6 +201,8 @@ class RationalEngine(Engine):
                 if chosen.any():
                     real = solve_in_gap(tracker.chart, gap, x[chosen])
                     result[chosen] = tracker.chart.stieltjes(real.astype(complex)).real
+        if np.isnan(result).any():
+            raise BranchError(f"no value at x = {x[np.isnan(result)][0]!r}: it is in no band and in no gap")
         return result
 
     # Any precision -------------------------------------------------------------------------------------------------
@@ -193,7 +210,7 @@ class RationalEngine(Engine):
     def _precise_curve(self, digits: int) -> PreciseCurve:
         if digits not in self._precise:
             curve = self._exact(digits)
-            bands, gaps = self._support(digits)
+            bands, gaps = self._support_to(digits)
             self._precise[digits] = PreciseCurve(curve, bands, gaps, digits, self._start)
         return self._precise[digits]
 

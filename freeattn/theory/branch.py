@@ -47,7 +47,7 @@ class BranchCondition:
         lines.append("Im m > 0 for Im z > 0; on the real axis, the limit from the upper half-plane")
         if self.local is not None:
             lines.append(
-                "at Im z > 0, every leaf has Im ψ_leaf(ζ) of the sign of Im ζ, Im ψ > 0, and "
+                "at Im z < 0, where Im 1/z > 0, every leaf has Im ψ_leaf(ζ) of the sign of Im ζ, Im ψ > 0, and "
                 "arg(1/z) = arg χ_0 − Σ arg(1 + y_k ψ), not reduced by 2π"
             )
         return tuple(lines)

@@ -168,7 +168,7 @@ def _branch(stages: Stages) -> Step:
         sentence += say(
             ". A local test at {half}: each transform at a leaf of the law is evaluated in its domain, {sign}, and the "
             "arguments of the factors of {point} below, not reduced by {turn}, add up to that of {inverse}",
-            half=N(r"\operatorname{Im} z>0", "Im z > 0"), sign=N(r"\operatorname{Im}\psi>0", "Im ψ > 0"),
+            half=N(r"\operatorname{Im} z<0", "Im z < 0"), sign=N(r"\operatorname{Im}\psi>0", "Im ψ > 0"),
             point=N("1/x(q)", "1/x(q)"), turn=N(r"2\pi", "2π"), inverse=N("1/z", "1/z"),
         )
     return Step("branch", "Which root", (*sentence, "."))

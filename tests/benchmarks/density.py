@@ -2,10 +2,10 @@
 
     python tests/benchmarks/density.py [--json] [--repeats N]
 
-Density: 1000 points in a warm process. For K/V-independent laws the law is built before the clock starts; for K = V the
-clock includes building it, from a specification that was not seen before. Start-up: wall time of fresh processes, and of
-`import freeattn` as `python -X importtime` reports it. Every number is the best of several. Exit status 1 when a limit is
-exceeded.
+Density: 1000 points in a warm process. For K/V-independent laws the law is built before the clock starts;
+for K = V the clock includes building it, from a specification that was not seen before. Start-up: wall time
+of fresh processes, and of `import freeattn` as `python -X importtime` reports it. Every number is the best of
+several. Exit status 1 when a limit is exceeded.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from freeattn.numerics.law import law
 SMALL = Attention(n_tokens=192, d_model=256, n_heads=4, d_key=64, d_value=64, d_out=144)
 NAMES = [
     "relative_w1_to_law", "relative_w1_to_equivalent", "ks_to_law", "ks_to_equivalent", "moment_1",
-    "bulk_moment_2", "bulk_moment_3", "bulk_moment_4", "moment_2", "moment_3", "moment_4", "mass_at_zero", "quantile_01", "quantile_99", "outliers",
+    "bulk_moment_2", "bulk_moment_3", "bulk_moment_4", "moment_2", "moment_3", "moment_4",
+    "mass_at_zero", "quantile_01", "quantile_99", "outliers",
 ]
 NOT_JUDGED = ("moment_2", "moment_3", "moment_4")  # heavy tails: one row on one token can double them
 

@@ -1,4 +1,4 @@
-"""Integrals of `law.density` on nodes chosen here: adaptive Gauss-Legendre in a variable that resolves the ends of a band.
+"""Integrals of `law.density` on nodes chosen here: adaptive Gauss-Legendre that resolves band ends.
 
 Nothing of the package's own quadrature is used; only edges, their exponents and the density are asked for.
 """
@@ -22,7 +22,7 @@ HALF = np.pi / 2
 
 
 def substitution(left: float, right: float, exponent: float) -> Callable[[Array], tuple[Array, Array]]:
-    """θ in [0, π/2] ↦ (x, dx/dθ): x = R sin^{2k} θ at a hard edge, else squares of sine and cosine, in log x when far apart."""
+    """θ in [0, π/2] ↦ (x, dx/dθ): x = R sin^{2k} θ at a hard edge, else x (or log x) linear in sin² θ."""
     if exponent < 0:
         order = round(1 / (1 + exponent))
 

@@ -1,4 +1,4 @@
-"""Laws that several test modules look at: one or more of each of the six closed laws, and laws built by hand."""
+"""Laws that several test modules look at: each of the six closed laws, and laws built by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local test of the physical branch: of all roots of the equation, exactly one passes, and it is the right one.
+"""The local test of the physical branch: of all roots of the equation one passes, the right one.
 
 All roots q of x(q) = z̄ are isolated in ball arithmetic, so every wrong root is planted.
 """
@@ -75,8 +75,8 @@ def check_points(name: str, points: Any, strict: bool) -> None:
 def test_one_root_passes_in_the_upper_half_plane(name: str) -> None:
     law, rng = built(name), np.random.default_rng(7)
     high = law.edges[-1][1]
-    real = rng.uniform(-0.2, 1.5, 12) * high
-    check_points(name, real + 1j * 10.0 ** rng.uniform(-2, 0.5, 12) * high, strict=False)
+    real = rng.uniform(-0.2, 1.5, 8) * high
+    check_points(name, real + 1j * 10.0 ** rng.uniform(-2, 0.5, 8) * high, strict=False)
 
 
 @pytest.mark.parametrize("name", TESTED)

@@ -34,7 +34,7 @@ def between(left: float, right: float) -> Any:
     return left + (right - left) * INSIDE
 
 
-# Marchenko-Pastur ---------------------------------------------------------------------------------------------
+# Marchenko-Pastur ----------------------------------------
 
 RATIOS = [R(1, 100), R(1, 2), R(99, 100), 1, R(101, 100), R(5, 2), 40]
 
@@ -91,7 +91,7 @@ def test_free_poisson(rate: Any) -> None:
 
 
 def test_marchenko_pastur_near_its_edges() -> None:
-    """Relative accuracy of the density down to 1e-9 from an edge, against the product form with exact distances."""
+    """Relative accuracy of the density down to 1e-9 from an edge: the product form with exact distances."""
     law = fa.law(MarchenkoPastur(4))
     left, right, distance = 1.0, 9.0, np.geomspace(1e-9, 1e-3, 13)
     expected = np.sqrt(distance * (8 - distance)) / (8 * np.pi * (left + distance))
@@ -109,7 +109,7 @@ def test_hard_edge_of_marchenko_pastur_over_many_decades() -> None:
     assert law.density(0.0) == math.inf
 
 
-# Products -----------------------------------------------------------------------------------------------------
+# Products ----------------------------------------
 
 
 @pytest.mark.parametrize("s", range(1, 7))
@@ -126,7 +126,7 @@ def test_fuss_catalan_density(s: int) -> None:
 
 @pytest.mark.parametrize("y", [R(1, 10), R(1, 2), 2], ids=str)
 def test_sample_covariance_against_silverstein(y: Any) -> None:
-    """−1/v + y∫ t/(1 + tv) dH = x with the companion transform v; ρ = Im v/(πy) (Dobriban-Wager, section 2)."""
+    """−1/v + y∫ t/(1 + tv) dH = x with the companion transform v; ρ = Im v/(πy) (arXiv 1507.03003)."""
     locations, weights, ratio = (1.0, 10.0), (0.25, 0.75), float(y)
     law = fa.law(FreeProduct((Discrete((1, 10), (R(1, 4), R(3, 4))), MarchenkoPastur(y))))
     for left, right in law.edges:
@@ -153,7 +153,7 @@ def test_sample_covariance_of_the_identity() -> None:
 
 
 def test_product_of_projections() -> None:
-    """√((x − λ₋)(λ₊ − x))/(2πx(1 − x)), λ± the ends for traces α, β (Voiculescu, Dykema, Nica, example 3.6.7)."""
+    """√((x − λ₋)(λ₊ − x))/(2πx(1 − x)), λ± the ends (Voiculescu, Dykema, Nica, example 3.6.7)."""
     alpha, beta = 2 / 3, 3 / 4
     law = built("projections")
     centre, spread = alpha + beta - 2 * alpha * beta, math.sqrt(4 * alpha * beta * (1 - alpha) * (1 - beta))
@@ -166,7 +166,7 @@ def test_product_of_projections() -> None:
     assert [(a.location, a.weight) for a in law.atoms] == [(0.0, Fraction(1, 3)), (1.0, Fraction(5, 12))]
 
 
-# Sums ---------------------------------------------------------------------------------------------------------
+# Sums ----------------------------------------
 
 
 @pytest.mark.parametrize("variance", [1, R(1, 4), 9], ids=str)
@@ -239,7 +239,7 @@ def test_masses_of_sums(name: str) -> None:
     np.testing.assert_allclose(found, exact, atol=1e-10)
 
 
-# Points -------------------------------------------------------------------------------------------------------
+# Points ----------------------------------------
 
 
 @pytest.mark.parametrize("location", [2, R(1, 3), -2], ids=str)
@@ -262,7 +262,7 @@ def test_symmetric_coin() -> None:
     assert law.integrate(lambda x: x**2 + x) == pytest.approx(1.0)
 
 
-# Dilations and images -----------------------------------------------------------------------------------------
+# Dilations and images ----------------------------------------
 
 
 @pytest.mark.parametrize("name", ["Marchenko-Pastur", "quadratic image", "semicircle", "sample covariance"])

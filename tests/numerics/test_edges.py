@@ -85,20 +85,20 @@ def test_edges_are_where_the_density_starts(name: str) -> None:
 
 HARD = [
     (ratios(2, n_heads=1, output="attention"), 2),
-    (ratios(2, 1, n_heads=1, output="values"), 3),
+    pytest.param(ratios(2, 1, n_heads=1, output="values"), 3, marks=pytest.mark.slow),
     (ratios(2, 1, 1, n_heads=1), 4),
-    (ratios(2, 1, 1, n_heads=7), 3),
+    pytest.param(ratios(2, 1, 1, n_heads=7), 3, marks=pytest.mark.slow),
     (ratios(2, 3, 3, n_heads=3), None),  # the smallest of {1, 3, 3, 3} is attained once
     (ratios(2, R(1, 2), R(1, 2), n_heads=3), 2),
-    (ratios(R(1, 3), R(1, 2), R(1, 2), n_heads=1), 2),
+    pytest.param(ratios(R(1, 3), R(1, 2), R(1, 2), n_heads=1), 2, marks=pytest.mark.slow),
     (ratios(2, n_heads=5, output="head-sum"), 2),
-    (ratios(R(1, 2), n_heads=5, output="head-sum", n_kv_heads=1), 2),
+    pytest.param(ratios(R(1, 2), n_heads=5, output="head-sum", n_kv_heads=1), 2, marks=pytest.mark.slow),
     (ratios(1, 1, 1, n_heads=1, scores="linear"), 5),
     (ratios(1, None, n_heads=1, output="values", tie="key-value"), 3),
-    (ratios(1, None, n_heads=4, output="values", tie="key-value"), 2),
+    pytest.param(ratios(1, None, n_heads=4, output="values", tie="key-value"), 2, marks=pytest.mark.slow),
     (ratios(1, None, 1, n_heads=1, tie="key-value"), 4),
-    (ratios(1, None, 1, n_heads=4, tie="key-value"), 3),
-    (ratios(2, None, 1, n_heads=4, tie="key-value"), 2),
+    pytest.param(ratios(1, None, 1, n_heads=4, tie="key-value"), 3, marks=pytest.mark.slow),
+    pytest.param(ratios(2, None, 1, n_heads=4, tie="key-value"), 2, marks=pytest.mark.slow),
     (ratios(R(1, 2), None, R(1, 2), n_heads=4, tie="key-value"), 2),
     (ratios(1, None, 1, n_heads=1, tie="key-value", scores="linear"), 6),
     (MarchenkoPastur(1), 2),
@@ -107,7 +107,7 @@ HARD = [
 
 @pytest.mark.parametrize(("source", "order"), HARD)
 def test_hard_edge_exponents(source: Any, order: int | None) -> None:
-    """ρ ~ x^{1/k−1} where the smallest limit is attained k times; the slope is measured over three decades."""
+    """ρ ~ x^{1/k−1} where the smallest limit is attained k times; the slope is measured over 3 decades."""
     law = fa.law(source)
     left, right = law.edges[0]
     if order is None:

@@ -1,4 +1,4 @@
-"""Random specifications: the density alone, on nodes chosen here, gives 1 − atom and the exact moments. None may raise."""
+"""Random specifications: the density alone, on nodes chosen here, gives 1 − atom and exact moments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from freeattn.model.attention import OUTPUTS
 TOLERANCE = 1e-8
 STRATA = ("free", "one head", "equal", "nearly equal", "gaps")
 SEEDS = tuple(range(250))  # pinned: seed k belongs to stratum k mod 5
-QUICK = 40  # seeds of the fast suite, all strata alike
+QUICK = 35  # seeds of the fast suite, all strata alike
 
 
 def log_uniform(rng: random.Random, low: float, high: float) -> float:
@@ -107,4 +107,4 @@ def test_the_seeds_cover_what_they_should() -> None:
     assert {spec.tie.value for spec in specs} == {"none", "key"}
     assert sum(spec.n_heads == 1 for spec in specs) >= 40
     assert sum(spec.gamma_key < 1 for spec in specs) >= 60
-    assert sum(len(fa.law(spec).edges) > 1 for spec in specs[4:60:5]) >= 2
+    assert sum(len(fa.law(spec).edges) > 1 for spec in specs[4:QUICK:5]) >= 2

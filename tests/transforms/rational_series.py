@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 import sympy as sp
 
@@ -62,7 +63,7 @@ def s_series(moments: Sequence[Fraction]) -> Series:
 
 
 def noncrossing_partitions(points: tuple[int, ...]) -> Iterator[list[int]]:
-    """Block sizes of every noncrossing partition of an ordered set (the block of the first point splits the rest)."""
+    """Block sizes of every noncrossing partition of an ordered set: the first block splits the rest."""
     if not points:
         yield []
         return
@@ -70,7 +71,7 @@ def noncrossing_partitions(points: tuple[int, ...]) -> Iterator[list[int]]:
     for chosen in range(1 << len(rest)):
         block = [i for i in range(len(rest)) if chosen >> i & 1]
         cuts = [-1, *block, len(rest)]
-        pieces = [rest[a + 1 : b] for a, b in zip(cuts, cuts[1:], strict=False)]
+        pieces = [rest[a + 1 : b] for a, b in pairwise(cuts)]
         for sizes in _products([list(noncrossing_partitions(piece)) for piece in pieces]):
             yield [len(block) + 1, *sizes]
 

@@ -79,7 +79,7 @@ def test_projection() -> None:
 
 
 def test_corner_of_a_free_poisson_law() -> None:
-    """Compressing by a free projection of trace t: the corner of π_s has cumulants t^{n−1}·s (Nica-Speicher, lecture 14)."""
+    """A corner of trace t of π_s has cumulants t^{n−1}·s (Nica-Speicher, lecture 14)."""
     t, s = R(2, 5), R(3, 2)
     law = FreeProduct((Discrete((0, 1), (1 - t, t)), FreePoisson(s)))
     corner = tuple(m / t for m in law.moments(6))

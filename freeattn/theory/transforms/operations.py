@@ -257,8 +257,8 @@ class FreeProduct(Law):
         if not self.factors:
             raise InputError("factors", self.factors, "at least one law")
         for factor in self.factors:
-            if factor.mean == 0:
-                raise InputError("factors", factor, "laws with positive mean")
+            if factor.mean.is_nonpositive:
+                raise InputError("factors", str(factor), "laws on [0, ∞) with positive mean")
 
     @property
     def children(self) -> tuple[Law, ...]:
