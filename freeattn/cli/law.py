@@ -35,10 +35,10 @@ _MOST_POINTS = 10_000_000
 @file_options("Write columns x, density, cdf.", "Draw the density; png, pdf or svg (needs the extra 'plot').")
 @count_option("points", 1000, 10, _MOST_POINTS, "Lines of the CSV file, denser near the edges.")
 @click.option("--normalized", is_flag=True, help="CSV and plot of the law divided by its mean.")
-@click.option("--log", is_flag=True, help="Plot with a logarithmic axis.")
+@click.option("--log/--linear", default=None, help="Axis of the plot (default: as the law needs).")
 def law_command(
     preset: str | None, digits: int, as_json: bool, csv: str | None, plot: str | None, force: bool,
-    points: int, normalized: bool, log: bool, **options: Any,
+    points: int, normalized: bool, log: bool | None, **options: Any,
 ) -> None:
     """The limiting law of the squared singular values of the centered output.
 

@@ -40,11 +40,11 @@ _LARGEST_SEED = 2**64 - 1
     "Write the statistics, one line each.",
     "Draw the law over the histogram of all draws; png, pdf or svg (needs the extra 'plot').",
 )
-@click.option("--log", is_flag=True, help="Plot with a logarithmic axis.")
+@click.option("--log/--linear", default=None, help="Axis of the plot (default: as the law needs).")
 @click.pass_context
 def verify_command(
     context: click.Context, /, preset: str | None, draws: int, seed: int, as_json: bool, csv: str | None,
-    plot: str | None, force: bool, log: bool, **options: Any,
+    plot: str | None, force: bool, log: bool | None, **options: Any,
 ) -> None:
     """Draw real softmax attention and compare its spectrum with the law, statistic by statistic.
 

@@ -161,7 +161,11 @@ class Attention:
         needed = {"n_tokens", "d_model", "n_heads", "d_key", "n_kv_heads"}
         needed |= {"d_value"} if self.output in _NEEDS_VALUES else set()
         needed |= {"d_out"} if self.output == "mha" else set()
-        for name in ("n_tokens", "d_model", "n_heads", "d_key", "d_value", "d_out", "n_kv_heads"):
+        order = ("n_tokens", "d_model", "n_heads", "d_key", "d_value", "d_out", "n_kv_heads")
+        missing = [name for name in order if name in needed - set(defaults) and getattr(self, name) is None]
+        if missing:
+            raise InputError(missing[0], None, f"a positive integer or a symbol; missing: {', '.join(missing)}")
+        for name in order:
             value = getattr(self, name)
             value = defaults.get(name) if value is None else value
             if value is not None or name in needed:

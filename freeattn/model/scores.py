@@ -172,7 +172,14 @@ class Entrywise(ScoreFunction):
         return {"entrywise": self.name, "normalized": self.normalized, "kinks": list(self.kinks), "values": values}
 
     def value(self, x: Any, functions: Any) -> Any:
-        return self.function(x, functions)
+        try:
+            return self.function(x, functions)
+        except (TypeError, AttributeError, ValueError) as error:
+            allowed = (
+                "a function of (x, functions) made of arithmetic, abs and what numpy and mpmath share (functions.exp, "
+                f".log, .sqrt, .tanh, …), for arrays and for single numbers; it failed with: {error}"
+            )
+            raise InputError("scores", self.name, allowed) from error
 
 
 _BY_NAME: dict[str, Callable[[], ScoreFunction]] = {

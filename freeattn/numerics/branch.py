@@ -80,6 +80,8 @@ class BranchTest:
         floor = _NOISE if strict else -_NOISE
         psi = self._psi(delta)
         good = self._psi.above(delta, psi, floor)
+        if strict:  # a real root with rounding in it is not the complex root of a band
+            good &= np.abs(delta.imag) > _NOISE * np.abs(delta)
         for leaf in self._leaves:
             good &= self._pair(leaf, delta) if isinstance(leaf, _Pair) else self._single(leaf, delta, floor)
         start = self._start(delta)
@@ -101,13 +103,11 @@ class BranchTest:
         total, product = pair.total(delta), pair.product(delta)
         if pair.product.constant:  # θ₂ = 0: one root of zφ = 1 is at infinity, the other is tested by the arguments
             return np.ones(delta.shape, dtype=bool)
-        root = np.sqrt(total * total - 4 * product)
-        root = np.where((root * np.conj(total)).real < 0, -root, root)
-        first = (total + root) / 2
-        good = np.ones(delta.shape, dtype=bool)
-        for p in (first, product / first):  # Im x = Im p·(1 − t/|p|²) has the other sign than Im p
-            good &= np.abs(p) ** 2 <= pair.rate * (1 + _NOISE)
-        return good
+        # Both roots of p² − total·p + product in |p|² < t (Schur-Cohn), where Im x = Im p·(1 − t/|p|²) has the other
+        # sign than Im p; the roots themselves would lose half the digits where they meet.
+        share, middle = product / pair.rate, total / np.sqrt(pair.rate)
+        room = 1 - np.abs(share) ** 2
+        return (room >= -_NOISE) & (np.abs(middle - np.conj(middle) * share) <= room + _NOISE)
 
 
 def physical_on_real_interval(branch: CompiledBranch, psi: RationalFunction, q: fmpq, slope: fmpq, x: fmpq) -> bool:

@@ -124,7 +124,7 @@ def exact_law(source: Attention | Law) -> ExactLaw:
             raise InputError("law", str(source), f"a law without symbols; still symbolic: {', '.join(left)}")
         return ExactLaw(source, *_named_irrationals(source))
     if source.symbolic:
-        raise InputError("specification", source.to_dict(), "numbers for every field; use derive() for symbols")
+        raise InputError("specification", "symbolic", "numbers for every field; derive() takes symbols")
     expression = law_of(source)
     return ExactLaw(source, expression.law, expression.values)
 

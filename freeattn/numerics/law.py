@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 
 DOUBLE_DIGITS = 15
 _MAX_DIGITS = 2000
+_LEVEL_ROUNDING = 1e-13  # of a computed mass: a level this little above it still belongs to it
 _EDGE_DIGITS = 20  # rounded once to a double
 _MASS_TOLERANCE = 1e-9  # of total mass, and of the mean relative to itself; panels are resolved to about 1e-13
 _QUANTILE_STEPS = 200
@@ -98,7 +99,7 @@ class SpectralLaw:
         if isinstance(order, bool) or not isinstance(order, int) or order < 1:
             raise InputError("order", order, "a positive integer")
         values = self._exact.moments(order, _digits(digits))
-        return tuple(float(v) for v in values) if digits <= DOUBLE_DIGITS else values
+        return tuple(float(v) if digits <= DOUBLE_DIGITS else _rounded(v, digits) for v in values)
 
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:
@@ -113,7 +114,8 @@ class SpectralLaw:
     def edges_to(self, digits: int) -> tuple[tuple[Any, Any], ...]:
         """`edges` as mpmath numbers with the given decimal digits."""
         unit = self._exact.unit(_digits(digits))
-        return tuple((unit * band.left.x, unit * band.right.x) for band in self._engine.bands(digits))
+        bands = self._engine.bands(digits)
+        return tuple((_rounded(unit * band.left.x, digits), _rounded(unit * band.right.x, digits)) for band in bands)
 
     @property
     def edge_exponents(self) -> tuple[tuple[Fraction, Fraction], ...]:
@@ -139,7 +141,7 @@ class SpectralLaw:
             point = _one_number("x", x, real=True) / unit
             if any(band.left.exponent < 0 and band.left.x == point for band in self._engine.bands(digits)):
                 return mpmath.inf
-            return self._engine.density_to(point, digits) / unit
+            return _rounded(self._engine.density_to(point, digits) / unit, digits)
         points = _real_array("x", x, finite=True)
         return _as_given(x, self._engine.density(points / self._unit) / self._unit)
 
@@ -181,7 +183,7 @@ class SpectralLaw:
         for atom in self.atoms:
             weight = float(atom.weight)
             before = float(self.cdf(atom.location)) - weight
-            at_atom = (levels > before) & (levels <= before + weight)
+            at_atom = (levels > before + _LEVEL_ROUNDING) & (levels <= before + weight)
             result[at_atom] = atom.location
             remaining = np.where(levels > before + weight, remaining - weight, remaining)
         free = np.isnan(result)
@@ -232,7 +234,7 @@ class SpectralLaw:
             number = _one_number("z", z, real=False)
             unit = self._exact.unit(digits)
             self._refuse_atoms(np.array([complex(number)]))
-            return self._engine.stieltjes_to(number / unit, digits) / unit
+            return _rounded(self._engine.stieltjes_to(number / unit, digits) / unit, digits)
         points = np.asarray(z, dtype=complex)
         if not np.isfinite(points).all():
             raise InputError("z", complex(points[~np.isfinite(points)].flat[0]), "a finite complex number")
@@ -276,6 +278,13 @@ def _digits(digits: int) -> int:
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= _MAX_DIGITS:
         raise InputError("digits", digits, f"an integer from 1 to {_MAX_DIGITS}")
     return max(digits, DOUBLE_DIGITS)
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    """An mpmath number rounded to the digits that were asked for."""
+    context = mpmath.MPContext()
+    context.dps = digits
+    return +context.convert(value)
 
 
 def _mp(value: Fraction | float, digits: int) -> Any:

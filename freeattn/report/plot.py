@@ -25,6 +25,7 @@ _CURVE_POINTS = 800
 _BINS = 80
 _HEADROOM = 1.15  # height of the axis over what it shows, for the legend
 _SHOWN_BEYOND = 1.12  # the axis ends here, relative to the outermost edge
+_DECADES = 1e-2  # left over right edge below which a band is drawn on a logarithmic axis
 _HIDDEN_BELOW = 2e-3  # share of a band at a hard edge that a logarithmic axis leaves out, at most
 _ROUNDING = 1e-9  # relative to the axis: values this close to an atom are at it
 _RGB = {"law": "#b2182b", "sample": "#9db4c8", "band": "#f3e3df", "atom": "#4d4d4d"}
@@ -157,7 +158,7 @@ class _View:
 
 
 def plot_law(
-    law: Any, ax: Any = None, sample: ArrayLike | None = None, normalized: bool = False, log: bool = False
+    law: Any, ax: Any = None, sample: ArrayLike | None = None, normalized: bool = False, log: bool | None = None
 ) -> Any:
     """Density of a law with its bands shaded and its atoms marked, over the histogram of a sample.
 
@@ -167,7 +168,8 @@ def plot_law(
         sample: squared singular values; values at an atom are left out of the histogram, whose area is one
             minus their share, as for the density.
         normalized: divide the law, and the sample, by the mean of the law.
-        log: logarithmic axis with the density of log x, x ρ(x); shows hard and nearly hard edges.
+        log: logarithmic axis with the density of log x, x ρ(x); shows hard and nearly hard edges. None takes it
+            when a band spreads over more than two decades.
 
     Returns:
         The Axes; `ax.figure` is the figure.
@@ -182,6 +184,7 @@ def plot_law(
     if normalized:
         values = None if values is None else values / float(law.mean)
         law = law.normalized()
+    log = _spreads(law) if log is None else log
     view = _View.of(law, log)
     for left, right in law.edges:
         ax.axvspan(max(float(left), float(view.bins[0])), float(right), color=_RGB["band"], zorder=0)
@@ -196,6 +199,16 @@ def plot_law(
     ax.set(**({"xscale": "log", "ylabel": "density of the logarithm"} if log else {"ylabel": "density"}))
     ax.legend(frameon=False, loc="upper right")
     return ax
+
+
+def _spreads(law: Any) -> bool:
+    """True when a band on the positive axis is too wide for a linear one."""
+    return any(0 <= float(left) < _DECADES * float(right) for left, right in law.edges)
+
+
+def _title(spec: Any, draws: int) -> str:
+    parts = [f"{spec.name}", f"{spec.output}", f"n_tokens {spec.n_tokens}", f"β = {float(spec.beta):g}"]
+    return ", ".join(parts + ([f"{draws} draws"] if draws else []))
 
 
 def _draw_sample(ax: Any, view: _View, sample: NDArray[np.float64]) -> float:
@@ -246,7 +259,7 @@ def _checked_sample(sample: ArrayLike) -> NDArray[np.float64]:
 
 def save_law_plot(
     law: Any, path: str | os.PathLike[str], samples: Sequence[ArrayLike] | None = None,
-    normalized: bool = False, log: bool = False,
+    normalized: bool = False, log: bool | None = None,
 ) -> None:
     """Write `plot_law` to a .png, .pdf or .svg file, over the pooled histogram of the samples.
 
@@ -257,5 +270,5 @@ def save_law_plot(
     pooled = np.concatenate([np.ravel(np.asarray(one, dtype=float)) for one in samples]) if samples else None
     ax = plot_law(law, sample=pooled, normalized=normalized, log=log)
     if law.spec is not None and getattr(law.spec, "name", None):
-        ax.set_title(str(law.spec.name))
+        ax.set_title(_title(law.spec, len(samples) if samples else 0))
     ax.figure.savefig(path, format=Path(path).suffix[1:].lower(), dpi=160)

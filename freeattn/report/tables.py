@@ -156,7 +156,7 @@ def architectures_table(presets: Sequence[Any]) -> tuple[RenderableType, ...]:
     columns = [*_PRESET_COLUMNS, *(("shared", "source") if in_pipe else ())]
     if not in_pipe:
         columns = [name.replace("_", "_\n").replace("/", "/\n").replace("irmed", ".") for name in columns]
-    title = f"{len(presets)} presets; ratios at their own n_tokens"
+    title = f"{len(presets)} preset{'' if len(presets) == 1 else 's'}; ratios at their own n_tokens"
     table = _table(title, *columns, gap=2 if in_pipe else 1)
     for column in table.columns[_N_NUMBER_COLUMNS:]:
         column.justify = "left"

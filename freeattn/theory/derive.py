@@ -35,9 +35,12 @@ from freeattn.theory.transforms import Image, Law
 __all__ = ["Derivation", "derive", "symbolic_spec"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Derivation(Stages):
     """Every stage from a specification (or a law expression) to the polynomial of its law, and its written forms."""
+
+    def __repr__(self) -> str:
+        return f"<Derivation of {self.expression.rule.name}, {len(self.steps)} steps: print(derivation.text())>"
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
