@@ -79,8 +79,9 @@ def _opaque(system: DysonSystem, sector: Sector) -> tuple[sp.Matrix, dict[sp.Sym
         terms = []
         for term in sp.Add.make_args(entry):
             coefficient, rest = term.as_independent(*system.unknowns, sym.Z, as_Add=False)
-            known = coefficient if coefficient.is_Rational else names.setdefault(coefficient, sp.Dummy(f"k{len(names)}"))
-            terms.append(known * rest)
+            if not coefficient.is_Rational:
+                coefficient = names.setdefault(coefficient, sp.Dummy(f"k{len(names)}"))
+            terms.append(coefficient * rest)
         return sp.Add(*terms)
 
     return system.matrix(sector).applyfunc(hide), {symbol: value for value, symbol in names.items()}
