@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError
 from freeattn.numerics.dyson_tables import DysonTables, number_of, tables_of
+from freeattn.numerics.small_inverse import inverses
 from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.moments import moments
 
@@ -78,7 +79,7 @@ class DysonSolver:
             raise InputError("z", z, "finite points with a positive imaginary part")
         here, unknowns = self._begin(points.ravel())
         unknowns = self._descend(points.ravel(), here.imag, unknowns)
-        _, _, residual = _evaluate(self._tables, unknowns, points.ravel())
+        residual = _evaluate(self._tables, unknowns, points.ravel()).residual
         shape = points.shape
         return DysonSolution(
             unknowns[:, self._m].reshape(shape), unknowns.reshape(*shape, -1), residual.reshape(shape)
@@ -93,14 +94,14 @@ class DysonSolver:
             there = points.real + 1j * height
             unknowns = np.zeros((points.size, count), dtype=np.complex128)
             for _ in range(_AVERAGED_STEPS):
-                value, _, residual = _evaluate(self._tables, unknowns, there)
-                unknowns = (unknowns + value) / 2
-                if np.max(residual, initial=0.0) < 1e-6:
+                value = _evaluate(self._tables, unknowns, there)
+                unknowns = (unknowns + value.phi) / 2
+                if np.max(value.residual, initial=0.0) < 1e-6:
                     break
             unknowns, good = _newton(self._tables, unknowns, there)
             if np.all(good & _in_cone(self._tables, unknowns, there)):
                 return there, unknowns
-            worst = float(np.max(residual, initial=0.0))
+            worst = float(np.max(_evaluate(self._tables, unknowns, there).residual, initial=0.0))
         if worst < TOLERANCE:
             raise BranchError("no physical solution of the Dyson equation was found far above the support")
         raise ConvergenceError("the Dyson equation far above the support", worst, TOLERANCE, "check the sizes given")
@@ -125,74 +126,78 @@ class DysonSolver:
         )
 
     def _step(self, here: Complex, there: Complex, unknowns: Complex) -> tuple[Complex, Mask]:
-        jacobian, slope = _derivatives(self._tables, unknowns, here)
-        tangent = _solve(jacobian, slope)
+        value = _evaluate(self._tables, unknowns, here)
+        jacobian, slope = _derivatives(self._tables, value.matrices)
+        tangent = _solve(jacobian, slope, value.size)
         guess = unknowns + tangent * (there - here)[:, None]
         moved, good = _newton(self._tables, guess, there)
         return moved, good & _in_cone(self._tables, moved, there)
 
 
-def _inverses(tables: DysonTables, unknowns: Complex, z: Complex) -> list[Complex]:
+class _Value(NamedTuple):
+    """What the equation says at u: the matrices of traces of all sectors, Φ(u), the natural size of each unknown,
+    and the relative residual max_e |Φ − u|_e / size_e of each point."""
+
+    matrices: list[Complex]
+    phi: Complex
+    size: Real
+    residual: Real
+
+
+def _matrices(tables: DysonTables, unknowns: Complex, z: Complex) -> list[Complex]:
     """(C − Σ[u])⁻¹ in each sector, points first."""
     found = []
     for sector in tables.sectors:
-        matrix = sector.constant - np.einsum("ke,epq->kpq", unknowns, sector.energy)
+        matrix = sector.constant - np.tensordot(unknowns[:, sector.sources], sector.energy, axes=1)
         if sector.has_x:
             matrix[:, 0, 0] -= z
-        with np.errstate(all="ignore"):
-            found.append(_inverse(matrix))
+        found.append(inverses(matrix))
     return found
 
 
-def _inverse(matrix: Complex) -> Complex:
-    """Inverses; not-a-number where a matrix is singular or not finite, so that the point counts as not converged."""
-    usable = np.all(np.isfinite(matrix), axis=(1, 2)) & (np.linalg.det(matrix) != 0)
-    result = np.full_like(matrix, np.nan)
-    result[usable] = np.linalg.inv(matrix[usable])
-    return result
-
-
-def _evaluate(tables: DysonTables, unknowns: Complex, z: Complex) -> tuple[Complex, Real, Real]:
-    """Φ(u), the natural size of each unknown, and the relative residual max_e |Φ − u|_e / size_e of each point."""
-    inverses = _inverses(tables, unknowns, z)
-    value, size = _read(tables, inverses), np.empty(unknowns.shape)
+def _evaluate(tables: DysonTables, unknowns: Complex, z: Complex) -> _Value:
+    """Φ(u) and how far u is from it."""
+    matrices = _matrices(tables, unknowns, z)
+    value, size = _read(tables, matrices), np.empty(unknowns.shape)
     for e, (place, _, copies) in enumerate(tables.unknowns):
-        inverse, i, j = inverses[place.sector], place.row, place.column
+        inverse, i, j = matrices[place.sector], place.row, place.column
         size[:, e] = np.maximum(np.abs(value[:, e]), np.sqrt(np.abs(inverse[:, i, i] * inverse[:, j, j])) / copies)
     with np.errstate(all="ignore"):
         residual = np.max(np.abs(value - unknowns) / size, axis=1)
-    return value, size, np.where(np.isfinite(residual), residual, np.inf)
+    return _Value(matrices, value, size, np.where(np.isfinite(residual), residual, np.inf))
 
 
-def _read(tables: DysonTables, inverses: list[Complex]) -> Complex:
+def _read(tables: DysonTables, matrices: list[Complex]) -> Complex:
     """The unknowns from matrices of all sectors (points first, two last axes the blocks); linear."""
     columns = []
     for place, deeper, copies in tables.unknowns:
-        value = inverses[place.sector][..., place.row, place.column]
+        value = matrices[place.sector][..., place.row, place.column]
         if deeper is not None:
-            value = value - inverses[deeper.sector][..., deeper.row, deeper.column]
+            value = value - matrices[deeper.sector][..., deeper.row, deeper.column]
         columns.append(value / copies)
     return np.stack(columns, axis=-1)
 
 
-def _derivatives(tables: DysonTables, unknowns: Complex, z: Complex) -> tuple[Complex, Complex]:
+def _derivatives(tables: DysonTables, matrices: list[Complex]) -> tuple[Complex, Complex]:
     """1 − ∂Φ/∂u (rows: equations) and ∂Φ/∂z, from dG = G (E_xx dz + dΣ) G."""
-    by_trace, by_point = [], []
-    for sector, inverse in zip(tables.sectors, _inverses(tables, unknowns, z), strict=True):
-        by_trace.append(np.einsum("kpa,eab,kbq->kepq", inverse, sector.energy, inverse, optimize=True))
-        corner = inverse[:, :, :1] * inverse[:, :1, :] if sector.has_x else np.zeros_like(inverse)
-        by_point.append(corner)
+    by_trace, by_point, count = [], [], len(tables.unknowns)
+    for sector, inverse in zip(tables.sectors, matrices, strict=True):
+        change = np.zeros((len(inverse), count, *inverse.shape[1:]), dtype=np.complex128)
+        change[:, sector.sources] = inverse[:, None] @ sector.energy @ inverse[:, None]
+        by_trace.append(change)
+        by_point.append(inverse[:, :, :1] * inverse[:, :1, :] if sector.has_x else np.zeros_like(inverse))
     jacobian = np.swapaxes(_read(tables, by_trace), 1, 2)
-    return np.eye(unknowns.shape[1]) - jacobian, _read(tables, by_point)
+    return np.eye(count) - jacobian, _read(tables, by_point)
 
 
-def _solve(jacobian: Complex, right: Complex) -> Complex:
-    """Solutions of the linear systems; not-a-number where one is singular."""
+def _solve(jacobian: Complex, right: Complex, size: Real) -> Complex:
+    """Solutions of the linear systems, in units of the natural size of each unknown; not-a-number where singular."""
+    jacobian, right = jacobian * (size[:, None, :] / size[:, :, None]), right / size
     usable = np.all(np.isfinite(jacobian), axis=(1, 2)) & np.all(np.isfinite(right), axis=1)
     usable[usable] = np.linalg.det(jacobian[usable]) != 0
     result = np.full_like(right, np.nan)
     result[usable] = np.linalg.solve(jacobian[usable], right[usable][..., None])[..., 0]
-    return result
+    return result * size
 
 
 def _newton(tables: DysonTables, unknowns: Complex, z: Complex) -> tuple[Complex, Mask]:
@@ -200,20 +205,20 @@ def _newton(tables: DysonTables, unknowns: Complex, z: Complex) -> tuple[Complex
     best, kept = np.full(z.shape, np.inf), unknowns.copy()
     current = unknowns
     for _ in range(_NEWTON_STEPS):
-        value, _, residual = _evaluate(tables, current, z)
-        better = residual < best
-        kept[better], best[better] = current[better], residual[better]
+        value = _evaluate(tables, current, z)
+        better = value.residual < best
+        kept[better], best[better] = current[better], value.residual[better]
         if np.all((best <= TOLERANCE / 50) | ((best <= TOLERANCE) & ~better)):
             break
-        jacobian, _ = _derivatives(tables, current, z)
-        current = current + _solve(jacobian, value - current)
+        jacobian, _ = _derivatives(tables, value.matrices)
+        current = current + _solve(jacobian, value.phi - current, value.size)
     return kept, best <= TOLERANCE
 
 
 def _in_cone(tables: DysonTables, unknowns: Complex, z: Complex) -> Mask:
     """Whether the imaginary part of every small matrix of traces is positive definite (to rounding)."""
     good = np.ones(z.shape, dtype=bool)
-    for sector, inverse in zip(tables.sectors, _inverses(tables, unknowns, z), strict=True):
+    for sector, inverse in zip(tables.sectors, _matrices(tables, unknowns, z), strict=True):
         root = np.sqrt(sector.weight)
         imaginary = (inverse * root[:, None] / root).imag
         diagonal = np.einsum("kpp->kp", imaginary)

@@ -21,13 +21,14 @@ _DIGITS = 17  # of weights that are not rational: below the rounding of doubles
 
 @dataclass(frozen=True)
 class SectorTable:
-    """C − Σ_e u_e·energy[e] for one sector of b blocks, −z at the corner when `has_x`.
+    """C − Σ_i u_e·energy[i], e = sources[i], for one sector of b blocks; −z at the corner when `has_x`.
 
-    `constant` and `energy[e]` are b × b; `weight` is the number of copies of each block that the sector sums over:
-    √(weight_p/weight_q) × (entry p, q) is symmetric.
+    `constant` and `energy[i]` are b × b; `sources` are the unknowns that act on this sector; `weight` is
+    the number of copies of each block that the sector sums over: √(weight_p/weight_q) × (entry p, q) is symmetric.
     """
 
     constant: Real
+    sources: NDArray[np.intp]
     energy: Real
     has_x: bool
     weight: Real
@@ -86,7 +87,8 @@ def _table(system: DysonSystem, sector: Sector, number: Any) -> SectorTable:
                 energy[index[source], place[p], place[q]] += number(weight * system.copies_below(q, target.level))
     constant = np.array([[float(system.pencil.partners[p] == q and p != 0) for q in blocks] for p in blocks])
     weight = np.array([number(system.copies_below(p, sector.depth)) for p in blocks])
-    return SectorTable(-constant, energy, 0 in place, weight)
+    sources = np.flatnonzero(np.any(energy != 0, axis=(1, 2)))
+    return SectorTable(-constant, sources, energy[sources], 0 in place, weight)
 
 
 def _place(system: DysonSystem, trace: Trace, depth: int) -> _Place:
