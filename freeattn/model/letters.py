@@ -10,15 +10,22 @@ equation: nothing is built once per copy.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 from freeattn.errors import InputError
 from freeattn.model.quantities import Quantity, as_positive, as_size
 
-if TYPE_CHECKING:
-    from freeattn.model.expression import Expression
-
 __all__ = ["Copies", "Letter", "Space", "copies", "space"]
+
+
+class Summable(Protocol):
+    """What can be summed over copies: an expression."""
+
+    def summed(self: AnySummable, family: Copies) -> AnySummable:
+        """Σ over the copies of a family."""
+
+
+AnySummable = TypeVar("AnySummable", bound=Summable)
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Copies:
         """The families that this one lies in, outermost first, itself last."""
         return (self,) if self.within is None else (*self.within.chain, self)
 
-    def sum(self, expression: Expression) -> Expression:
+    def sum(self, expression: AnySummable) -> AnySummable:
         """Σ_r expression_r, where each letter that is declared per this family stands for its copy r."""
         return expression.summed(self)
 

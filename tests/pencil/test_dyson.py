@@ -8,7 +8,7 @@ import models
 import numpy as np
 import pytest
 import sympy as sp
-from test_copies import double_sum, families, gram
+from copied import double_sum, families, gram
 
 from freeattn.model.expression import gaussian, wigner
 from freeattn.model.letters import copies, space

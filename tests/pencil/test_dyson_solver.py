@@ -7,7 +7,7 @@ from fractions import Fraction
 import models
 import numpy as np
 import pytest
-from test_copies import double_sum, even_chain, families, gram, latent, written_out
+from copied import double_sum, even_chain, families, gram, latent, written_out
 
 import freeattn as fa
 from freeattn.errors import InputError
