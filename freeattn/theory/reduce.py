@@ -36,10 +36,9 @@ def scalar_system(system: DysonSystem) -> ScalarSystem:
     """The scalar system of a Dyson equation; its output m = g_xx is the Stieltjes transform of the law of M Mᵀ."""
     unknowns, equations = [], []
     for sector in system.sectors:
-        closed = len(sector.blocks) <= CLOSED
-        wanted = _wanted(system, sector, closed)
+        wanted = _wanted(system, sector)
         unknowns += [system.symbol(trace) for trace in wanted]
-        equations += list((_closed if closed else _quadratic)(system, sector, wanted))
+        equations += list((_closed if _is_small(sector) else _quadratic)(system, sector, wanted))
     parameters = {s for equation in equations for s in equation.free_symbols} - {*unknowns, sym.Z}
     return ScalarSystem(
         unknowns=tuple(unknowns), equations=tuple(equations), output=system.symbol(Trace(0, 0, 0)),
@@ -47,14 +46,24 @@ def scalar_system(system: DysonSystem) -> ScalarSystem:
     )
 
 
-def _wanted(system: DysonSystem, sector: Sector, closed: bool) -> list[Trace]:
-    """The unknowns that belong to a sector: of its own level, and needed by Σ or by the equation of one that is."""
-    own = [t for t in system.traces if t.level == sector.depth and t.row in sector.blocks
-           and system.pencil.blocks[t.row].scope[: t.level] == sector.scope]
-    if not closed:
-        return own
-    entering = {(t.row, t.column): t.level for t in reversed(system.entering)}  # the lowest level of each pair
-    return [t for t in own if entering.get((t.row, t.column), t.level + 1) <= t.level]
+def _wanted(system: DysonSystem, sector: Sector) -> list[Trace]:
+    """The unknowns that belong to a sector: of its own level, and needed by Σ or by an equation.
+
+    An equation at some level holds all parts of the trace that ask for more agreement.
+    """
+    own = (t for t in system.traces if t.level == sector.depth and t.row in sector.blocks
+           and system.pencil.blocks[t.row].scope[: t.level] == sector.scope)
+    large = [other for other in system.sectors if not _is_small(other) and other.depth <= sector.depth
+             and other.scope == sector.scope[: other.depth]]
+    return [
+        t for t in own
+        if any(e[:2] == t[:2] and e.level <= t.level for e in system.entering)
+        or any(t.row in other.blocks and t.column in other.blocks for other in large)
+    ]
+
+
+def _is_small(sector: Sector) -> bool:
+    return len(sector.blocks) <= CLOSED
 
 
 def _closed(system: DysonSystem, sector: Sector, wanted: list[Trace]) -> Iterator[sp.Expr]:

@@ -80,6 +80,17 @@ def test_orthogonal_input_reproduces_the_transform_calculus(tie):
     assert [sp.cancel(a - b) for a, b in zip(found, known, strict=True)] == [0, 0, 0]
 
 
+def test_infinitely_many_heads_are_a_limit_of_the_moments():
+    """Total widths fixed, h → ∞: the law of the transform calculus without its factor MP_{1/h}."""
+    g_key, g_value, g_out = sp.symbols("g_K g_V g_O", positive=True)
+    spec = fa.Attention.from_ratios(gamma_key=g_key, gamma_value=g_value, gamma_out=g_out, n_heads=float("inf"))
+    expression = law_of(spec)
+    known = [m.subs(dict(expression.values)) for m in expression.law.moments(3)]
+    widths = {d_key: g_key * n / h, d_value: g_value * n / h, d_out: g_out * n}
+    found = [sp.limit(sp.cancel(m.subs(widths)), h, sp.oo) for m in moments(dyson_of(models.orthogonal()), 3)]
+    assert [sp.cancel(a - b) for a, b in zip(found, known, strict=True)] == [0, 0, 0]
+
+
 @pytest.mark.parametrize("tied", [False, True])
 def test_keys_and_values_shared_by_groups_of_heads_change_nothing(tied):
     groups = copies("groups", G)
