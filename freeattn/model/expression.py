@@ -12,7 +12,7 @@ A product of two sums is a double sum: its word has two stretches, side by side.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from freeattn.errors import InputError, NotCoveredError
@@ -123,7 +123,8 @@ class Expression:
 
     rows: Space
     columns: Space
-    terms: tuple[Term, ...]
+    terms: tuple[Term, ...] = field(compare=False)
+    content: frozenset[Term] = field(init=False, repr=False)  # equality does not look at the order of terms
 
     __array_ufunc__ = None  # numpy scalars leave the product to this class
 
@@ -134,6 +135,7 @@ class Expression:
             merged[key] = merged[key] + term.coefficient if key in merged else term.coefficient
         kept = tuple(Term(value, word, sums) for (word, sums), value in merged.items() if value != 0)
         object.__setattr__(self, "terms", kept)
+        object.__setattr__(self, "content", frozenset(kept))
         _check_names(self)
 
     @property

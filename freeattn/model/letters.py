@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from freeattn.errors import InputError
-from freeattn.model.quantities import Quantity, as_positive, as_size
+from freeattn.model.quantities import Quantity, as_positive, as_size, is_infinite
 
 __all__ = ["Copies", "Letter", "Space", "copies", "space"]
 
@@ -54,6 +54,9 @@ class Copies:
 
     def __post_init__(self) -> None:
         _check_name("copies", self.name)
+        if is_infinite(self.count):
+            finite = "a symbol (then take limits), or a large number such as 10**15, with widths divided by it"
+            raise InputError(f"copies {self.name}", self.count, finite)
         object.__setattr__(self, "count", as_size(f"copies {self.name}", self.count))
         if self.within is not None and not isinstance(self.within, Copies):
             raise InputError("within", self.within, "a family made by copies(…)")

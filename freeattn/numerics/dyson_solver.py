@@ -21,6 +21,7 @@ from freeattn.numerics.dyson_tables import DysonTables, number_of, tables_of
 from freeattn.numerics.small_inverse import inverses
 from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.moments import moments
+from freeattn.theory.self_energy import CORNER
 
 __all__ = ["DysonSolution", "DysonSolver"]
 
@@ -60,7 +61,7 @@ class DysonSolver:
     def __init__(self, system: DysonSystem, values: Mapping[Any, Any] | None = None) -> None:
         self._tables = tables_of(system, values)
         self._mean = number_of(moments(system, 1)[0], values)
-        self._m = [str(system.symbol(trace)) for trace in system.entering].index("g_x_x")
+        self._m = system.entering.index(CORNER)
 
     def stieltjes(self, z: ArrayLike) -> Complex:
         """m(z) = ∫ ν(dx)/(x − z) at points with Im z > 0, same shape as z; see `solve`."""

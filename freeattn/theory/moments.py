@@ -21,7 +21,7 @@ import sympy as sp
 from freeattn.errors import InputError
 from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.field import CoefficientField
-from freeattn.theory.self_energy import Pairing, Trace
+from freeattn.theory.self_energy import CORNER, Pairing, Trace
 
 __all__ = ["moments"]
 
@@ -102,8 +102,7 @@ def _corner(system: DysonSystem, weights: _Weights, pairs: int, degree: int) -> 
                 value = -product.copies * value * (u if product.at_x else 1)
                 following[product.target] = following.get(product.target, zero) + value
         series.append({t: low for t, v in following.items() if (low := _truncated(v, degree))})
-    corner = Trace(0, 0, 0)
-    return sum((part[corner] for part in series if corner in part), zero)
+    return sum((part[CORNER] for part in series if CORNER in part), zero)
 
 
 def _is_constant(system: DysonSystem, trace: Trace) -> bool:

@@ -23,7 +23,7 @@ from sympy.polys.matrices import DomainMatrix
 
 from freeattn.theory import symbols as sym
 from freeattn.theory.dyson import DysonSystem, Sector
-from freeattn.theory.self_energy import Trace
+from freeattn.theory.self_energy import CORNER, Trace
 from freeattn.theory.system import ScalarSystem
 
 __all__ = ["scalar_system"]
@@ -41,7 +41,7 @@ def scalar_system(system: DysonSystem) -> ScalarSystem:
         equations += list((_closed if _is_small(sector) else _quadratic)(system, sector, wanted))
     parameters = {s for equation in equations for s in equation.free_symbols} - {*unknowns, sym.Z}
     return ScalarSystem(
-        unknowns=tuple(unknowns), equations=tuple(equations), output=system.symbol(Trace(0, 0, 0)),
+        unknowns=tuple(unknowns), equations=tuple(equations), output=system.symbol(CORNER),
         parameters=tuple(sorted(parameters, key=str)), assumptions=system.assumptions,
     )
 

@@ -27,7 +27,7 @@ from freeattn.model.letters import Copies, Letter
 from freeattn.theory.field import as_expression
 from freeattn.theory.pencil import Pencil, Position, count_of, size_of
 
-__all__ = ["Pairing", "Trace", "closure", "pairings"]
+__all__ = ["CORNER", "Pairing", "Trace", "closure", "pairings"]
 
 Scope = tuple[Copies, ...]
 
@@ -38,6 +38,9 @@ class Trace(NamedTuple):
     row: int
     column: int
     level: int
+
+
+CORNER = Trace(0, 0, 0)  # block (x, x): the Stieltjes transform
 
 
 class Pairing(NamedTuple):

@@ -50,9 +50,10 @@ def test_both_routes_give_one_law_for_orthogonal_input(tie, beta):
     assert difference(solver.stieltjes(POINTS), fa.law(spec).stieltjes(POINTS)) < 1e-10
 
 
+@pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("model", [gram, double_sum, even_chain, latent])
-def test_copies_and_the_sum_written_out_have_one_law(model):
-    expression = model(families(3))
+def test_copies_and_the_sum_written_out_have_one_law(model, count):
+    expression = model(families(count))
     scale = float(moments(dyson_of(expression), 1)[0])
     points = scale * POINTS
     short = DysonSolver(dyson_of(expression)).stieltjes(points)
@@ -73,6 +74,27 @@ def test_a_million_heads_are_as_easy_as_one():
     gaps = [difference(at(count), last) for count in (10**2, 10**4, 10**6)]
     assert gaps[0] > 30 * gaps[1] > 30 * 30 * gaps[2]
     assert gaps[2] < 1e-5
+
+
+def test_very_many_heads_have_the_law_of_infinitely_many():
+    ratios = {"gamma_key": Fraction(1, 2), "gamma_value": Fraction(3, 4), "gamma_out": 2}
+    spec = fa.Attention.from_ratios(**ratios, n_heads=float("inf"), beta=1)
+    tokens, count = 10**6, 10**15
+    sizes = {models.n: tokens, models.h: count, models.theta_1: fa.derive(spec).equivalent.theta_1, models.theta_2: 1,
+             models.d_key: Fraction(tokens, 2 * count), models.d_value: Fraction(3 * tokens, 4 * count),
+             models.d_out: 2 * tokens}
+    found = DysonSolver(dyson_of(models.orthogonal()), sizes).stieltjes(POINTS)
+    assert difference(found, fa.law(spec).stieltjes(POINTS)) < 1e-10
+
+
+def test_close_to_the_real_axis_in_and_outside_the_bulk():
+    system = dyson_of(models.gaussian_input())
+    z = np.array([-1, 1e-6, 0.1, 1, 2, 5, 50]) + 1e-9j
+    solution = DysonSolver(system, values(Fraction(17, 10), 1)).solve(z)
+    assert np.max(solution.residual) < 1e-13
+    assert np.all(solution.stieltjes.imag > 0)
+    assert solution.stieltjes[3].imag > 0.1  # inside
+    assert solution.stieltjes[-1].imag < 1e-9  # far outside
 
 
 @pytest.mark.parametrize("length", [1, 2, 4])

@@ -23,6 +23,8 @@ def normal_form(expression: Expression):
 def test_words_are_collected_and_zeros_dropped():
     assert normal_form(2 * X + 3 * Y - X) == [(1, "X"), (3, "Y")]
     assert (X - X).terms == ()
+    assert X + Y == Y + X
+    assert hash(X + Y) == hash(Y + X)
     assert normal_form((X + Y) @ (X - Y).T) == [(1, "X Xᵀ"), (-1, "X Yᵀ"), (1, "Y Xᵀ"), (-1, "Y Yᵀ")]
 
 
