@@ -8,6 +8,8 @@ __all__ = [
     "CONDITIONAL_INDEPENDENCE",
     "FIXED_HEADS",
     "FREENESS",
+    "GAUSSIAN_LETTERS",
+    "GROWING_SPACES",
     "GROWING_WIDTHS",
     "NONLINEAR_SCORES",
     "ORTHOGONAL_INPUT",
@@ -66,6 +68,16 @@ FREENESS = Assumption(
 POSITIVE_SUPPORT = Assumption(
     "positive support", "the law lives on [0, ∞) and is not the point mass at 0",
     "Nica-Speicher, Lectures on the Combinatorics of Free Probability, lecture 18",
+)
+GAUSSIAN_LETTERS = Assumption(
+    "Gaussian letters", "different letters, and different copies of one letter, are independent matrices of "
+    "independent real Gaussian entries (a symmetric letter: up to symmetry)",
+    "Mingo-Speicher, Free Probability and Random Matrices, chapters 4 and 9",
+)
+GROWING_SPACES = Assumption(
+    "spaces grow together", "the sizes of all spaces grow with fixed ratios, while the counts of copies, coefficients "
+    "and the products variance × size stay fixed; the law is the limit, almost surely",
+    "Helton-Rashidi Far-Speicher, IMRN 2007, rnm086",
 )
 NONLINEAR_SCORES = Assumption(
     "nonlinear scores", "θ₁ > θ₂: the score function is not linear", _EQUIVALENCE

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from freeattn.theory.assumptions import Assumption
 from freeattn.theory.symbols import Q, Z
-from freeattn.theory.transforms import Law
-from freeattn.theory.transforms.uniformization import Branch, Factored
+
+if TYPE_CHECKING:  # both routes speak this type: importing it must not load either of them
+    from freeattn.theory.transforms import Law
+    from freeattn.theory.transforms.uniformization import Branch, Factored
 
 __all__ = ["Parametrization", "ScalarSystem", "system_of"]
 
