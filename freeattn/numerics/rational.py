@@ -87,9 +87,10 @@ class RationalEngine(Engine):
         panels = []
         for band, (left, right) in zip(self._bands, self._edges, strict=True):
             if band.right.exponent < 0 or (band.left.exponent < 0 and left != 0):
+                place = right if band.right.exponent < 0 else left
                 raise NotCoveredError(
-                    f"the density of this law diverges at the edge x = {left if left else right:.6g} (in the unit of the "
-                    "curve); hard edges are available at 0 only: change a ratio slightly, or shift the law"
+                    f"the density of this law diverges at an edge away from 0 ({place:.6g} before scaling); hard edges "
+                    "are available at 0 only: change a ratio slightly, or shift the law"
                 )
             order = band.left.exponent.denominator if band.left.exponent < 0 else 0
             panels.append(build_panels(BandMap(left, right, order), self._solve_band))
