@@ -26,6 +26,7 @@ NODES = 16
 _RESOLVED = 2e-13  # last coefficients over the largest one of the band: near the rounding of ρ itself
 _ROUNDING_FLOOR = 1e-15  # panels whose whole mass is below this share are resolved by definition
 _MAX_DEPTH = 45
+_MOST_PANELS = 512  # unresolved at once; a smooth density has a handful, at its ends
 _TINY = float(np.finfo(float).tiny)
 _BISECTIONS = 54  # halvings of [−1, 1] to the last bit of a double
 _LOG_SCALE = 0.05  # a left edge below this share of the right one is resolved on a logarithmic scale
@@ -208,6 +209,8 @@ def build_panels(
         todo = _refine(todo, delta.reshape(theta.shape), mass, peak, finished)
         if not todo:
             return _assemble(band_map, finished)
+        if len(todo) > _MOST_PANELS:
+            break
     raise ConvergenceError(
         "resolution of a band", 1.0, _RESOLVED, f"the band [{band_map.left:.6g}, {band_map.right:.6g}] is not resolved"
     )

@@ -7,7 +7,6 @@ upper half-plane.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,11 +51,38 @@ class _Quotient:
         return result
 
 
-@dataclass(frozen=True)
 class _Pair:
-    total: _Quotient
-    product: _Quotient
-    rate: float
+    """Both roots of p² − total·p + product lie in |p|² < t: Im x = Im p·(1 − t/|p|²) has the other sign than Im p.
+
+    With a = total/√t and b = product/t that is the Schur-Cohn condition |a − ā b| < 1 − |b|². It is evaluated in the
+    distances of a and b from their values at the origin, because at a hard edge b → ±1.
+    """
+
+    def __init__(self, pair: CompiledPair, origin: fmpq) -> None:
+        self._root = (int(pair.rate.p) / int(pair.rate.q)) ** 0.5
+        total, self._total = _centered(pair.total, fmpq(1), origin)
+        product, self._product = _centered(pair.product, pair.rate, origin)
+        self._a = int(total.p) / int(total.q) / self._root
+        self._b = int(product.p) / int(product.q)
+        gap, room = 1 - product, 1 - product * product
+        self._gap, self._room = int(gap.p) / int(gap.q), int(room.p) / int(room.q)
+        self.constant = pair.product.numerator.degree() < 1 and pair.product.denominator.degree() < 1
+
+    def inside(self, delta: Complex, floor: float) -> NDArray[np.bool_]:
+        """The condition, with 1 − |b|² above `floor` relative to the size of its terms."""
+        da, db = self._total(delta) / self._root, self._product(delta)
+        room = self._room - 2 * self._b * db.real - np.abs(db) ** 2
+        left = np.abs(self._a * (self._gap - db) + da - np.conj(da) * (self._b + db))
+        size = abs(self._room) + np.abs(db) * (1 + np.abs(db))
+        result: NDArray[np.bool_] = (room > floor * size) & (left <= room + _NOISE * (size + np.abs(da)))
+        return result
+
+
+def _centered(function: RationalFunction, unit: fmpq, origin: fmpq) -> tuple[fmpq, _Quotient]:
+    """(f(origin)/unit, f/unit − f(origin)/unit), the difference with an exactly vanishing constant term."""
+    value = function.numerator(origin) / function.denominator(origin) / unit
+    difference = function.numerator / unit - function.denominator * value
+    return value, _Quotient(RationalFunction(difference, function.denominator), origin)
 
 
 class BranchTest:
@@ -71,8 +97,7 @@ class BranchTest:
     @staticmethod
     def _leaf(leaf: Any, origin: fmpq) -> Any:
         if isinstance(leaf, CompiledPair):
-            rate = int(leaf.rate.p) / int(leaf.rate.q)
-            return _Pair(_Quotient(leaf.total, origin), _Quotient(leaf.product, origin), rate)
+            return _Pair(leaf, origin)
         return _Quotient(leaf[0], origin), _Quotient(leaf[1], origin)
 
     def __call__(self, delta: Complex, x: Complex, strict: bool) -> NDArray[np.bool_]:
@@ -83,7 +108,7 @@ class BranchTest:
         if strict:  # a real root with rounding in it is not the complex root of a band
             good &= np.abs(delta.imag) > _NOISE * np.abs(delta)
         for leaf in self._leaves:
-            good &= self._pair(leaf, delta) if isinstance(leaf, _Pair) else self._single(leaf, delta, floor)
+            good &= self._pair(leaf, delta, floor) if isinstance(leaf, _Pair) else self._single(leaf, delta, floor)
         start = self._start(delta)
         good &= self._start.above(delta, start, -_NOISE)
         excess = np.angle(start) - np.angle(1 / x)
@@ -99,15 +124,10 @@ class BranchTest:
         return value.above(delta, value(delta), floor) & point.above(delta, point(delta), -_NOISE)
 
     @staticmethod
-    def _pair(pair: _Pair, delta: Complex) -> NDArray[np.bool_]:
-        total, product = pair.total(delta), pair.product(delta)
-        if pair.product.constant:  # θ₂ = 0: one root of zφ = 1 is at infinity, the other is tested by the arguments
+    def _pair(pair: _Pair, delta: Complex, floor: float) -> NDArray[np.bool_]:
+        if pair.constant:  # θ₂ = 0: one root of zφ = 1 is at infinity, the other is tested by the arguments
             return np.ones(delta.shape, dtype=bool)
-        # Both roots of p² − total·p + product in |p|² < t (Schur-Cohn), where Im x = Im p·(1 − t/|p|²) has the other
-        # sign than Im p; the roots themselves would lose half the digits where they meet.
-        share, middle = product / pair.rate, total / np.sqrt(pair.rate)
-        room = 1 - np.abs(share) ** 2
-        return (room >= -_NOISE) & (np.abs(middle - np.conj(middle) * share) <= room + _NOISE)
+        return pair.inside(delta, floor)
 
 
 def physical_on_real_interval(branch: CompiledBranch, psi: RationalFunction, q: fmpq, slope: fmpq, x: fmpq) -> bool:

@@ -21,40 +21,14 @@ from freeattn.numerics.branch import physical_on_real_interval
 from freeattn.numerics.compile import fraction_of
 from freeattn.numerics.curve import ExactCurve
 from freeattn.numerics.polynomials import derivative_of_logarithm, real_roots, to_context
+from freeattn.numerics.support import Band, Edge, Gap
 
-__all__ = ["Band", "Edge", "Gap", "find_support"]
+__all__ = ["find_support"]
 
 PhysicalTest = Callable[[fmpq], bool]
 
 _DOUBLINGS = 8  # of the working digits of a critical point
 _SHARE = fmpq(377, 987)  # where an interval is probed: off the round numbers at which ψ may have a pole
-
-
-@dataclass(frozen=True)
-class Edge:
-    """An end of a band: the point x, its parameter q, and the power with which the density leaves or meets it."""
-
-    x: Any
-    q: Any
-    exponent: Fraction
-
-
-@dataclass(frozen=True)
-class Band:
-    """One interval of the support."""
-
-    left: Edge
-    right: Edge
-
-
-@dataclass(frozen=True)
-class Gap:
-    """An interval (low, high) free of continuous spectrum and the parameters at its ends."""
-
-    low: Any
-    high: Any
-    q_low: Any
-    q_high: Any
 
 
 @dataclass(frozen=True)

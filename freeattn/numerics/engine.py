@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.numerics.edges import Band
+from freeattn.numerics.support import Band
 
 __all__ = ["Engine"]
 

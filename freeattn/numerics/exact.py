@@ -6,6 +6,7 @@ Laws of attention are homogeneous in (θ₁, θ₂): numbers are computed with �
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -25,7 +26,7 @@ from freeattn.theory.equivalent import equivalent_of
 from freeattn.theory.system import system_of
 from freeattn.theory.transforms import Law
 
-__all__ = ["Atom", "ExactLaw", "exact_law"]
+__all__ = ["Atom", "ExactLaw", "ExactSide", "exact_law"]
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,35 @@ class Atom:
     weight: Fraction | float
 
 
+class ExactSide(ABC):
+    """What a `SpectralLaw` must know exactly, whichever route derived it; the engine has the rest."""
+
+    source: Any
+
+    @abstractmethod
+    def unit(self, digits: int) -> Any:
+        """What one unit of the engine is worth (an mpmath number)."""
+
+    @abstractmethod
+    def moments(self, order: int, digits: int) -> tuple[Any, ...]:
+        """m_1 … m_order as mpmath numbers, units included."""
+
+    @property
+    @abstractmethod
+    def atoms(self) -> tuple[Atom, ...]:
+        """Point masses in the unit of the engine, ascending."""
+
+    @abstractmethod
+    def atoms_to(self, digits: int) -> tuple[tuple[Any, Any], ...]:
+        """(location, weight) as mpmath numbers, units included, ascending."""
+
+    @abstractmethod
+    def normalized(self) -> ExactSide:
+        """The same in the unit that makes the mean one."""
+
+
 @dataclass(frozen=True)
-class ExactLaw:
+class ExactLaw(ExactSide):
     """A law expression with values for its symbols, in the unit θ₁ (attention) or 1.
 
     Attributes:

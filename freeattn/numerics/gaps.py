@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from freeattn.errors import ConvergenceError
 from freeattn.numerics.continuation import Tracker
 from freeattn.numerics.curve import Chart, ExactCurve
-from freeattn.numerics.edges import Gap, PhysicalTest
+from freeattn.numerics.edges import PhysicalTest
+from freeattn.numerics.support import Gap
 
 __all__ = ["physical_by_continuation", "solve_in_gap"]
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from freeattn.errors import BranchError, ConvergenceError, InputError
 from freeattn.model.attention import Attention
 from freeattn.numerics.engine import Engine
-from freeattn.numerics.exact import Atom, ExactLaw, exact_law
+from freeattn.numerics.exact import Atom, ExactSide, exact_law
 from freeattn.numerics.precise import as_number
 from freeattn.numerics.rational import RationalEngine
 from freeattn.theory.transforms import Law
@@ -59,7 +59,7 @@ class SpectralLaw:
     mpmath number (one point at a time), and nothing global is changed.
     """
 
-    def __init__(self, engine: Engine, exact: ExactLaw) -> None:
+    def __init__(self, engine: Engine, exact: ExactSide) -> None:
         self._engine = engine
         self._exact = exact
         self._unit = float(exact.unit(DOUBLE_DIGITS))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError
 from freeattn.numerics.curve import ExactCurve
-from freeattn.numerics.edges import Band, Edge, Gap
 from freeattn.numerics.polynomials import to_context
+from freeattn.numerics.support import Band, Edge, Gap
 
 __all__ = ["PreciseCurve", "as_number"]
 

@@ -16,10 +16,11 @@ from freeattn.numerics.bands import BandMap, PanelBand, build_panels
 from freeattn.numerics.compile import CompiledCurve, fraction_of
 from freeattn.numerics.continuation import Tracker, newton
 from freeattn.numerics.curve import Chart, ExactCurve
-from freeattn.numerics.edges import Band, Gap, find_support
+from freeattn.numerics.edges import find_support
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.gaps import physical_by_continuation, solve_in_gap
 from freeattn.numerics.precise import PreciseCurve
+from freeattn.numerics.support import Band, Gap
 
 __all__ = ["RationalEngine"]
 
