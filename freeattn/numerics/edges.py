@@ -101,6 +101,7 @@ class _Exponents:
 
 def _special_points(curve: ExactCurve, digits: int) -> list[_Special]:
     context = mpmath.MPContext()
+    context.dps = digits + 10
     points = []
     for polynomial, power in curve.point:
         value = context.zero if power > 0 else None

@@ -116,21 +116,19 @@ class PreciseCurve:
         return self._newton(context.tan((low + high) / 2), x)
 
     def _newton(self, q: Any, x: Any) -> Any:
-        context, start, step = self.context, q, self.context.inf
+        """Newton for log x(q) = log x until the residual is at rounding, or stops shrinking below the tolerance."""
+        context, start, residual = self.context, q, self.context.inf
         for _ in range(_STEPS):
-            value = self._curve.point_at(q, context)
-            previous = abs(step)
-            quotient = x / value
+            quotient = x / self._curve.point_at(q, context)
             log = context.log(quotient) if quotient.imag or quotient.real > 0 else quotient - 1
-            step = log / self._curve.log_slope_at(q, context)
-            q += step
-            stalled = abs(step) >= previous and abs(step) < self._tolerance * abs(q)
-            if stalled or abs(step) <= abs(q) * context.eps * 1000:
+            previous, residual = residual, abs(log)
+            if residual <= 10 * context.eps or (residual >= previous and residual <= self._tolerance):
                 if abs(q - start) > _NEAR_START * abs(start):
                     raise BranchError(f"Newton at {context.nstr(x, 10)} moved from its start to another root")
                 return q
+            q += log / self._curve.log_slope_at(q, context)
         raise ConvergenceError(
-            f"Newton at {context.nstr(x, 10)}", float(abs(step / q)), float(self._tolerance), "ask for more digits"
+            f"Newton at {context.nstr(x, 10)}", float(residual), float(self._tolerance), "ask for more digits"
         )
 
     # Integrals -----------------------------------------------------------------------------------------------------
@@ -204,7 +202,7 @@ class _PreciseMap:
     def __init__(self, context: Any, band: Band) -> None:
         self._context = context
         self.key = (band.left.x, band.right.x)
-        self._left, self._right = band.left.x, band.right.x
+        self._left, self._right = context.mpf(band.left.x), context.mpf(band.right.x)
         self._order = band.left.exponent.denominator if band.left.exponent < 0 else 0
         self._logarithmic = not self._order and 0 < self._left < self._right / 20
 

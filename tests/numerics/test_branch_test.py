@@ -17,7 +17,7 @@ from freeattn.numerics.curve import Chart, ExactCurve
 from freeattn.numerics.exact import exact_law
 
 BITS = 600  # of the roots: their clusters can be closer than a double resolves
-TESTED = [*SPECS, "Marchenko-Pastur", "Marchenko-Pastur, atom", "sample covariance"]
+TESTED = [*SPECS, "Marchenko-Pastur", "Marchenko-Pastur, atom", "sample covariance", "quadratic image"]
 assert set(SIX) <= set(TESTED)
 
 
@@ -71,12 +71,19 @@ def check_points(name: str, points: Any, strict: bool) -> None:
         assert m == pytest.approx(law.stieltjes(z), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", TESTED)
+@pytest.mark.parametrize("name", [*SIX, "mha, two bands", "values, atom", "sample covariance"])
 def test_one_root_passes_in_the_upper_half_plane(name: str) -> None:
     law, rng = built(name), np.random.default_rng(7)
     high = law.edges[-1][1]
     real = rng.uniform(-0.2, 1.5, 8) * high
     check_points(name, real + 1j * 10.0 ** rng.uniform(-2, 0.5, 8) * high, strict=False)
+
+
+@pytest.mark.parametrize("name", ["tied values", "tied values, atom", "tied mha", "mha"])
+def test_one_root_passes_near_the_negative_axis(name: str) -> None:
+    high, rng = built(name).edges[-1][1], np.random.default_rng(3)
+    real, height = -rng.uniform(0.1, 0.7, 20), 10.0 ** rng.uniform(-4.5, -3, 20)
+    check_points(name, high * (real + 1j * height), strict=False)
 
 
 @pytest.mark.parametrize("name", TESTED)
