@@ -59,11 +59,12 @@ class SpectralLaw:
     mpmath number (one point at a time), and nothing global is changed.
     """
 
-    def __init__(self, engine: Engine, exact: ExactSide) -> None:
+    def __init__(self, engine: Engine, exact: ExactSide, checked: bool = False) -> None:
         self._engine = engine
         self._exact = exact
         self._unit = float(exact.unit(DOUBLE_DIGITS))
-        self._check()
+        if not checked:
+            self._check()
 
     @property
     def spec(self) -> Attention | Law:
@@ -271,7 +272,7 @@ class SpectralLaw:
         """
         if not self.mean > 0:
             raise InputError("mean", self.mean, "positive to normalize")
-        return SpectralLaw(self._engine, self._exact.normalized())
+        return SpectralLaw(self._engine, self._exact.normalized(), checked=True)  # the engine has been checked
 
 
 def _digits(digits: int) -> int:
