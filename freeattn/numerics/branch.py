@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from freeattn.numerics.compile import CompiledBranch, CompiledPair, RationalFunction
 from freeattn.numerics.polynomials import shifted, to_doubles
 
-__all__ = ["BranchTest", "physical_on_real_interval"]
+__all__ = ["BranchTest", "centered", "physical_on_real_interval"]
 
 Complex = NDArray[np.complex128]
 
@@ -60,8 +60,8 @@ class _Pair:
 
     def __init__(self, pair: CompiledPair, origin: fmpq) -> None:
         self._root = (int(pair.rate.p) / int(pair.rate.q)) ** 0.5
-        total, self._total = _centered(pair.total, fmpq(1), origin)
-        product, self._product = _centered(pair.product, pair.rate, origin)
+        total, self._total = centered(pair.total, fmpq(1), origin)
+        product, self._product = centered(pair.product, pair.rate, origin)
         self._a = int(total.p) / int(total.q) / self._root
         self._b = int(product.p) / int(product.q)
         gap, room = 1 - product, 1 - product * product
@@ -78,7 +78,7 @@ class _Pair:
         return result
 
 
-def _centered(function: RationalFunction, unit: fmpq, origin: fmpq) -> tuple[fmpq, _Quotient]:
+def centered(function: RationalFunction, unit: fmpq, origin: fmpq) -> tuple[fmpq, _Quotient]:
     """(f(origin)/unit, f/unit − f(origin)/unit), the difference with an exactly vanishing constant term."""
     value = function.numerator(origin) / function.denominator(origin) / unit
     difference = function.numerator / unit - function.denominator * value

@@ -128,7 +128,11 @@ def _fraction(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 
 def _rational_function(expression: sp.Expr, values: Mapping[sp.Symbol, fmpq]) -> RationalFunction:
     numerator, denominator = _fraction(expression)
-    return RationalFunction(_polynomial(numerator, values), _polynomial(denominator, values))
+    top, bottom = _polynomial(numerator, values), _polynomial(denominator, values)
+    common = top.gcd(bottom)  # at special values, such as θ₁ = θ₂, more cancels than in symbols
+    if common.degree() > 0:
+        top, bottom = top // common, bottom // common
+    return RationalFunction(top, bottom)
 
 
 def _factors(factors: Factored, values: Mapping[sp.Symbol, fmpq]) -> Factors:

@@ -9,7 +9,7 @@ from flint import fmpq, fmpq_poly
 from numpy.typing import NDArray
 
 from freeattn.errors import NotCoveredError
-from freeattn.numerics.branch import BranchTest
+from freeattn.numerics.branch import BranchTest, centered
 from freeattn.numerics.compile import CompiledCurve, RationalFunction
 from freeattn.numerics.polynomials import coprime_powers, shifted, to_context, to_doubles
 
@@ -110,6 +110,7 @@ class Chart:
         self._point = _doubles(curve.point, origin)
         self._m_constant = int(curve.stieltjes_constant.p) / int(curve.stieltjes_constant.q)
         self._stieltjes = _doubles(curve.stieltjes, origin)
+        self._psi = centered(curve.psi, fmpq(1), origin)[1]
         self.test = None if curve.branch is None else BranchTest(curve.branch, curve.psi, origin)
 
     def point(self, delta: Complex) -> tuple[Complex, Complex]:
@@ -128,6 +129,11 @@ class Chart:
         for coefficients, power in self._stieltjes:
             m = m * _horner(coefficients, delta)[0] ** power
         return m
+
+    def density(self, delta: Complex, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """ρ(x) = Im m/π at real x inside a band, from m = −(1 + ψ)/x: next to an atom at 0 the real part of m towers
+        over Im m, but Im ψ keeps its accuracy."""
+        return self._psi(delta).imag / (np.pi * x)
 
     def newton_step(self, delta: Complex, x: Complex) -> tuple[Complex, NDArray[np.float64]]:
         """(step, relative residual) of Newton's method for log x(δ) = log x."""

@@ -108,7 +108,7 @@ class RationalEngine(Engine):
             if not good.all():
                 delta[~good] = self._tracker.solve(target[~good])
         good = self._tracker.accept(delta, target, strict=True)
-        rho = -self._chart.stieltjes(delta).imag / np.pi
+        rho = self._chart.density(delta, x)
         if not np.all(good & (rho > 0)):
             raise BranchError(f"no physical root at x = {x[~(good & (rho > 0))][0]!r} inside a band")
         return delta, rho

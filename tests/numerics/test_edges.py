@@ -155,3 +155,14 @@ def test_edges_outside_of_everything() -> None:
         ends = [end for band in law.edges for end in band] + [atom.location for atom in law.atoms]
         assert min(ends) <= law.mean <= max(ends)
         assert law.moments(2)[1] <= law.mean * max(ends)
+
+
+@pytest.mark.parametrize("source", [
+    ratios(2, R(1, 2), R(1, 2), n_heads=3), ratios(R(1, 2), None, R(1, 2), n_heads=4, tie="key-value"),
+], ids=["mha", "tied"])
+def test_density_beside_an_atom_is_a_pure_power(source: Any) -> None:
+    """Next to an atom at a hard edge ρ ~ C x^{−1/2}: C from many digits agrees with doubles down to 1e-45."""
+    law = fa.law(source)
+    x = np.array([1e-18, 1e-25, 1e-45])
+    constant = float(law.density("1e-25", digits=30)) * 1e-25**0.5
+    np.testing.assert_allclose(law.density(x) * np.sqrt(x), constant, rtol=1e-8)
