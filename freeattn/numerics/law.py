@@ -15,7 +15,7 @@ from freeattn.errors import BranchError, ConvergenceError, InputError
 from freeattn.model.attention import Attention
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide, exact_law
-from freeattn.numerics.precise import as_number
+from freeattn.numerics.precise_integrals import as_number
 from freeattn.numerics.rational import RationalEngine
 from freeattn.theory.transforms import Law
 
