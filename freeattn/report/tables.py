@@ -17,7 +17,7 @@ from rich.text import Text
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "law_tables", "progress_on_stderr", "render", "sharing_text",
+    "architectures_table", "edge_kind", "later_fields", "law_tables", "progress_on_stderr", "render", "sharing_text",
     "verification_tables",
 ]
 
@@ -97,12 +97,12 @@ def _spec_table(spec: Any, preset: str | None) -> Table:
     table.add_row("tie", spec.tie.shorthand, "")
     table.add_row("scores", spec.scores.name, "")
     table.add_row("inputs", spec.inputs.name, "")
-    for name, text in _later_fields(spec):
+    for name, text in later_fields(spec):
         table.add_row(name, text, "")
     return table
 
 
-def _later_fields(spec: Any) -> Iterator[tuple[str, str]]:
+def later_fields(spec: Any) -> Iterator[tuple[str, str]]:
     """Rows for the fields that a plain layer does not have."""
     for name in ("eigenvalues", "weights"):
         if hasattr(spec.inputs, name):

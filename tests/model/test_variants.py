@@ -293,7 +293,7 @@ def test_what_the_closed_laws_cover(changes: dict[str, Any], beyond: tuple[str, 
     if not beyond:
         law_of(spec)
         return
-    with pytest.raises(NotCoveredError, match=f"{' and '.join(beyond)} as given.*the pencil route covers it"):
+    with pytest.raises(NotCoveredError, match=f"{', '.join(beyond)} as given.*the pencil route covers it"):
         law_of(spec)
 
 
