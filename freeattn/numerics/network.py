@@ -59,8 +59,13 @@ class NetworkEngine(PanelEngine):
         if mass <= _MASS_TOLERANCE:
             return (), ()
         for refine in _REFINEMENTS:
-            stretches = find_stretches(self._axis, size, signed, refine)
-            panels = tuple(self._panels_of(stretch) for stretch in stretches)
+            try:
+                stretches = find_stretches(self._axis, size, signed, refine)
+                panels = tuple(self._panels_of(stretch) for stretch in stretches)
+            except (BranchError, ConvergenceError):  # a gap that the grid has not seen, or half of an edge
+                if refine == _REFINEMENTS[-1]:
+                    raise
+                continue
             found = sum(panel.mass for panel in panels)
             if abs(found - mass) <= _MASS_TOLERANCE:
                 return stretches, panels

@@ -32,6 +32,8 @@ _NEAR_DECADES = (-3.0, 1.5)  # of the size of the law: the part of the axis wher
 _FAR_DECADES = (-40.0, 8.0)
 _INWARDS = 7  # decades that a finer grid adds below
 _STEEPEST = 3.0  # power of x beyond which a trace is not continued as one
+_HIGHEST_ORDER = 64  # of a hard edge: as many factors have to vanish at one point
+_POWER_TOLERANCE = 0.02  # of the power of x near 0, where corrections are of relative order x^{1/k}
 _HALVINGS = 60  # of an interval that holds an edge
 
 
@@ -201,6 +203,8 @@ def _tracked(
             u = following[0]
         else:
             kinds, following = axis.beyond(here, u[None], there)
+            if kinds[0] == UNKNOWN:
+                kinds, following = axis.classify(there)
             status, u = int(kinds[0]), following[0]
         x = float(there[0])
         points.append(x)
@@ -228,9 +232,16 @@ def _stretches(axis: Axis, x: Real, status: NDArray[np.int_], u: Complex, signed
 
 
 def _order(axis: Axis, x: float, u: Complex) -> int:
-    """k of ρ ~ x^{1/k − 1}."""
+    """k of ρ ~ x^{1/k − 1}, from the slope at the lowest point.
+
+    Raises:
+        BranchError: when ρ does not grow like such a power.
+    """
     power = axis.power(u, x)
-    return max(1, round(1 / (1 + power))) if power > -0.99 else 100
+    order = round(1 / (1 + power)) if -1 < power < 0.5 else 0
+    if not 1 <= order <= _HIGHEST_ORDER or abs(1 / order - 1 - power) > _POWER_TOLERANCE:
+        raise BranchError(f"the density at {x:.6g} goes like the power {power:.6g} of x: no edge and no hard edge at 0")
+    return order
 
 
 def _edge(axis: Axis, band: tuple[float, Complex], gap: float) -> Fold:
