@@ -44,7 +44,7 @@ class DysonSolver:
 
     def __init__(self, system: DysonSystem, values: Mapping[Any, Any] | None = None) -> None:
         self._equation = TraceEquation(tables_of(system, values))
-        self._descent = Descent(self._equation, abs(number_of(moments(system, 1)[0], values)))
+        self._descent = Descent(self._equation, number_of(moments(system, 2)[1], values) ** 0.5)
 
     def stieltjes(self, z: ArrayLike) -> Complex:
         """m(z) = ∫ ν(dx)/(x − z) at points with Im z > 0, same shape as z; see `solve`."""

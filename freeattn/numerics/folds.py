@@ -44,15 +44,18 @@ def find_fold(equation: TraceEquation, x: float, traces: Real, direction: Real) 
     gauge /= gauge @ phi
     scale = np.concatenate([size, [abs(x)], size])
     for _ in range(_STEPS):
-        residual, matrix = bordered_system(equation, u, x, phi, gauge)
         with np.errstate(all="ignore"):
+            residual, matrix = bordered_system(equation, u, x, phi, gauge)
             weights = np.concatenate([size, size, [1.0]])
             scaled = matrix * scale / weights[:, None]
         if not (np.isfinite(scaled).all() and np.isfinite(residual).all()):
             return None
         try:
-            step = -scale * np.linalg.solve(scaled, residual / weights)
+            with np.errstate(all="ignore"):
+                step = -scale * np.linalg.solve(scaled, residual / weights)
         except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(step).all():
             return None
         u, x, phi = u + step[:count], x + step[count], phi + step[count + 1 :]
         if abs(step[count]) <= _SETTLED * abs(x):
@@ -84,6 +87,8 @@ def _on_physical_branch(equation: TraceEquation, u: Real, x: float, phi: Real) -
     matrices, energies = equation.matrices(u[None], np.array([x])), equation.energy(phi[None])
     for turned in equation.symmetric([g @ e @ g for g, e in zip(matrices, energies, strict=True)]):
         change = turned[0]
+        if not np.isfinite(change).all():
+            return False
         size = np.sqrt(np.abs(np.diag(change)))
         size[size == 0] = 1.0
         normal = change / size[:, None] / size

@@ -8,6 +8,13 @@ so that for any matrices whatsoever
 
     (pencil⁻¹)_{xx} = (M Mᵀ − z)⁻¹.
 
+For M = Mᵀ itself there is no y_end: what would stand there stands at x, with the factor ½ on edges that leave the
+start. Then y_j = (what follows)·x, w_j = ½ (what precedes)ᵀ·x, the row of x reads (½M + ½Mᵀ − z) x, and
+
+    (pencil⁻¹)_{xx} = (M − z)⁻¹.
+
+Rows and columns that are direct sums have one block x_k, and one block y_end, for each part.
+
 Source: Mingo-Speicher, Free Probability and Random Matrices, chapter 10; Helton-Mai-Speicher, arXiv 1511.05330.
 """
 
@@ -15,21 +22,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import sympy as sp
 
+from freeattn.errors import InputError
 from freeattn.model.expression import Expression
-from freeattn.model.letters import Copies, Letter, Space
+from freeattn.model.letters import Copies, Diagonal, Letter, Space
 from freeattn.model.quantities import Quantity
 from freeattn.theory.assumptions import Rule
-from freeattn.theory.automaton import START, Automaton, automaton_of
-from freeattn.theory.field import as_expression
+from freeattn.theory.automaton import START, Automaton, Edge, automaton_of
+from freeattn.theory.field import CoefficientField, as_expression
 
-__all__ = ["LINEARIZATION", "Block", "Pencil", "Position", "count_of", "pencil_of", "size_of"]
+__all__ = ["LINEARIZATION", "Block", "Fixed", "Pencil", "Position", "Product", "count_of", "pencil_of", "size_of"]
+
+Product: TypeAlias = Literal["gram", "cogram", "self-adjoint"]  # the law of M Mᵀ, of MᵀM, of M = Mᵀ
 
 LINEARIZATION = Rule(
-    "linearization", "(M Mᵀ − z)⁻¹ is the (x, x) block of the inverse of a pencil that is linear in the letters",
+    "linearization", "(M Mᵀ − z)⁻¹, or (M − z)⁻¹ for self-adjoint M, is the (x, x) block of the inverse of a "
+    "pencil that is linear in the letters",
     "Mingo-Speicher, Free Probability and Random Matrices, chapter 10; arXiv 1511.05330",
 )
 
@@ -52,17 +63,30 @@ class Position(NamedTuple):
     coefficient: sp.Expr
 
 
+class Fixed(NamedTuple):
+    """coefficient × a diagonal letter (None: the identity) at (row, column), and the transpose at (column, row)."""
+
+    letter: Diagonal | None
+    row: int
+    column: int
+    coefficient: sp.Expr
+
+
 @dataclass(frozen=True)
 class Pencil:
     """Blocks (x first, y_end last), positions of the letters, and for each block its partner in the constant part.
 
-    The constant part is −z at (x, x) and −1 at (p, partner of p) for every other block p.
+    The constant part is −z at (x, x) and −1 at (p, partner of p) for every other block p. Deterministic letters and
+    the identity are `fixed`. The first `corners` blocks are x, one for each part of the rows.
     """
 
     expression: Expression
     blocks: tuple[Block, ...]
     positions: tuple[Position, ...]
     partners: tuple[int, ...]
+    fixed: tuple[Fixed, ...] = ()
+    corners: int = 1
+    of: Product = "gram"
 
     @cached_property
     def letters(self) -> dict[Letter, tuple[Position, ...]]:
@@ -73,25 +97,52 @@ class Pencil:
         return {letter: tuple(places) for letter, places in found.items()}
 
 
-def pencil_of(expression: Expression) -> Pencil:
-    """The pencil of an expression, with as few blocks as any pencil of this form can have.
+def pencil_of(expression: Expression, of: Product = "gram") -> Pencil:
+    """The pencil of an expression, with as few blocks as the automaton allows.
+
+    Args:
+        expression: M.
+        of: what the (x, x) block of the inverse is the resolvent of: "gram" M Mᵀ, "cogram" MᵀM, "self-adjoint" M.
 
     Raises:
-        InputError: for an expression without terms, or with letters of a copy that no sum binds.
+        InputError: for an expression without terms, or with letters of a copy that no sum binds; for another `of`; for
+            "self-adjoint" when M is not its own transpose.
     """
-    automaton = automaton_of(expression)
-    positions = []
-    for source, target, factor, coefficient in automaton.edges:
-        ends = (_w(source), _y(target))
-        row, column = reversed(ends) if factor.transposed else ends
-        positions.append(Position(factor.letter, row, column, coefficient))
-    inner = range(1, 2 * len(automaton.nodes) - 1)
-    partners = (0, *(p + 1 if p % 2 else p - 1 for p in inner), 2 * len(automaton.nodes) - 1)
-    return Pencil(expression, _blocks(automaton), tuple(positions), partners)
+    if of not in ("gram", "cogram", "self-adjoint"):
+        raise InputError("of", of, '"gram" (M Mᵀ), "cogram" (MᵀM) or "self-adjoint" (M itself)')
+    if of == "self-adjoint":
+        _check_symmetric(expression)
+    automaton = automaton_of(expression.T if of == "cogram" else expression)
+    layout = _Layout(automaton, of == "self-adjoint")
+    positions, fixed = [], []
+    for edge in automaton.edges:
+        row, column, coefficient = layout.place(edge)
+        letter = None if edge.factor is None else edge.factor.letter
+        if isinstance(letter, Letter):
+            positions.append(Position(letter, row, column, coefficient))
+        elif letter is None or isinstance(letter, Diagonal):
+            fixed.append(Fixed(letter, row, column, coefficient))
+    return Pencil(
+        expression, layout.blocks(), tuple(positions), layout.partners(), tuple(fixed), len(automaton.starts), of
+    )
+
+
+def _check_symmetric(expression: Expression) -> None:
+    if expression.rows == expression.columns:
+        difference = [as_expression(term.coefficient) for term in (expression - expression.T).terms]
+        field = CoefficientField(difference)
+        if not any(field.element(value) for value in difference):
+            return
+    found = f"({expression.rows} × {expression.columns}) {expression}"
+    raise InputError("self-adjoint expression", found, 'M = Mᵀ (or of="gram" for the law of M Mᵀ)')
 
 
 def size_of(place: Space) -> sp.Expr:
     """The size of a space as an expression; the symbol of its name where none was given."""
+    if place.parts:
+        chains = ((() if part.per is None else part.per.chain) for part in place.parts)
+        return sp.Add(*(size_of(part.space) * sp.Mul(*map(count_of, chain))
+                        for part, chain in zip(place.parts, chains, strict=True)))
     return sp.Symbol(place.name, positive=True) if place.size is None else as_expression(place.size)
 
 
@@ -101,17 +152,49 @@ def count_of(family: Copies) -> sp.Expr:
     return as_expression(count)
 
 
-def _y(node: int) -> int:
-    return 2 * node + 1
+@dataclass(frozen=True)
+class _Layout:
+    """The numbers of the blocks: x for each start, (y, w) for each inner node, y for each end unless it is x again."""
 
+    automaton: Automaton
+    closed: bool  # ends are starts
 
-def _w(node: int) -> int:
-    return 0 if node == START else 2 * node + 2
+    @property
+    def inner(self) -> int:
+        return len(self.automaton.nodes) - len(self.automaton.ends)
 
+    def place(self, edge: Edge) -> tuple[int, int, sp.Expr]:
+        """(row, column, coefficient) of the letter of an edge, not transposed."""
+        ends = self.w(edge.source), self.y(edge.target)
+        row, column = reversed(ends) if edge.factor is not None and edge.factor.transposed else ends
+        halved = self.closed and edge.source < 0
+        return row, column, edge.coefficient / 2 if halved else edge.coefficient
 
-def _blocks(automaton: Automaton) -> tuple[Block, ...]:
-    *inner, end = automaton.nodes
-    pairs = (
-        Block(f"{kind}{j}", node.space, node.scope) for j, node in enumerate(inner, 1) for kind in ("y", "w")
-    )
-    return (Block("x", automaton.rows), *pairs, Block(f"y{len(inner) + 1}", end.space, end.scope))
+    def y(self, node: int) -> int:
+        starts = len(self.automaton.starts)
+        if node < self.inner:
+            return starts + 2 * node
+        number = node - self.inner
+        return self.automaton.ends[number] if self.closed else starts + 2 * self.inner + number
+
+    def w(self, node: int) -> int:
+        return START - node if node < 0 else len(self.automaton.starts) + 2 * node + 1
+
+    def blocks(self) -> tuple[Block, ...]:
+        starts, nodes = self.automaton.starts, self.automaton.nodes
+        several = len(starts) > 1
+        corners = (Block(f"x{k}" if several else "x", start.space, start.scope) for k, start in enumerate(starts, 1))
+        pairs = (
+            Block(f"{kind}{j}", node.space, node.scope)
+            for j, node in enumerate(nodes[: self.inner], 1) for kind in ("y", "w")
+        )
+        ends = [] if self.closed else [
+            Block(f"y{j}", end.space, end.scope) for j, end in enumerate(nodes[self.inner :], self.inner + 1)
+        ]
+        return (*corners, *pairs, *ends)
+
+    def partners(self) -> tuple[int, ...]:
+        corners = range(len(self.automaton.starts))
+        pairs = (block for j in range(self.inner) for block in (self.w(j), self.y(j)))
+        ends = [] if self.closed else [self.y(j) for j in range(self.inner, len(self.automaton.nodes))]
+        return (*corners, *pairs, *ends)
