@@ -24,7 +24,7 @@ from freeattn.model.expression import Expression, concatenate, gaussian
 from freeattn.model.letters import Copies, Space, copies, space
 from freeattn.model.ties import KeyValueCorrelation
 from freeattn.theory import symbols as sym
-from freeattn.theory.word_tokens import TOKENS, Tokens, Weight
+from freeattn.theory.word_tokens import REST, TOKENS, Tokens, Weight
 
 __all__ = ["Family", "HeadWords"]
 
@@ -135,12 +135,10 @@ class HeadWords:
 
     @property
     def _fresh_values(self) -> Iterable[Weight]:
-        """√(1 − ρ²) V′, as wide as the keys; the part beside positions is independent of the latent, as that of keys."""
-        own, *position = self._key_spaces
+        """√(1 − ρ²) V′, as wide as the keys; all of V′ comes from the latent, if there is one."""
         variance = (1 - sym.RHO**2) * self._value_variance
-        yield self._projected("V", own, variance)
-        for place in position:
-            yield self._tokens.weight("VP", place, variance, self._family.key_value_heads)
+        for name, place in zip(("V", "VP"), self._key_spaces, strict=False):
+            yield self._projected(name, place, variance)
 
     def _projected(self, name: str, columns: Space, variance: sp.Expr) -> Weight:
         """A key or value weight, through the latent if there is one."""
@@ -195,7 +193,7 @@ class HeadWords:
         return tuple(self._free_output(place, part) for place in widths)
 
     def _free_output(self, place: Space, part: Space) -> Expression:
-        name = "O" + ("P" if place == POSITION else "") + ("°" if part == self._tokens.parts[-1] != TOKENS else "")
+        name = "O" + ("P" if place == POSITION else "") + ("°" if part == REST else "")
         return gaussian(self._family.name(name), place, part, self._output_variance, self._family.heads)
 
     def values(self) -> Expression:

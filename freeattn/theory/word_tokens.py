@@ -24,7 +24,7 @@ from freeattn.model.letters import Copies, Space, space
 from freeattn.theory import symbols as sym
 from freeattn.theory.field import as_expression
 
-__all__ = ["TOKENS", "Tokens", "Weight", "tokens_of"]
+__all__ = ["REST", "TOKENS", "Tokens", "Weight", "tokens_of"]
 
 TOKENS = space("tokens", sym.TOKENS)
 MODEL = space("model", sym.D_MODEL)
