@@ -11,7 +11,6 @@ because it is Kᵀ; tied values need v = k.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
@@ -125,20 +124,20 @@ class HeadWords:
 
     @cached_property
     def _values(self) -> tuple[Weight, ...]:
+        """W^V, in pieces as wide as those of the keys where a tie asks for it."""
         tie = self._spec.tie.value
         if tie == "key":
             return self._keys
         if isinstance(tie, KeyValueCorrelation):
-            return tuple(sym.RHO * key + fresh for key, fresh in zip(self._keys, self._fresh_values, strict=True))
-        place = space(self._family.name("value"), self._family.symbol(sym.D_VALUE))
-        return (self._projected("V", place, self._value_variance),)
+            fresh = self._fresh_values((1 - sym.RHO**2) * self._value_variance)
+            return tuple(sym.RHO * key + value for key, value in zip(self._keys, fresh, strict=True))
+        return self._fresh_values(self._value_variance)
 
-    @property
-    def _fresh_values(self) -> Iterable[Weight]:
-        """√(1 − ρ²) V′, as wide as the keys; all of V′ comes from the latent, if there is one."""
-        variance = (1 - sym.RHO**2) * self._value_variance
-        for name, place in zip(("V", "VP"), self._key_spaces, strict=False):
-            yield self._projected(name, place, variance)
+    def _fresh_values(self, variance: sp.Expr) -> tuple[Weight, ...]:
+        """Values independent of the keys; all of them come from the latent, if there is one."""
+        own = space(self._family.name("value"), self._family.symbol(sym.D_VALUE))
+        spaces = self._key_spaces if self._spec.tie.equal_widths else (own,)
+        return tuple(self._projected(name, place, variance) for name, place in zip(("V", "VP"), spaces, strict=False))
 
     def _projected(self, name: str, columns: Space, variance: sp.Expr) -> Weight:
         """A key or value weight, through the latent if there is one."""
