@@ -100,6 +100,8 @@ class Numbers:
     def _number(self, field: str, quantity: Any) -> Any:
         if not is_symbolic(quantity):
             return quantity
+        if str(quantity) in self._by_name:
+            return self._by_name[str(quantity)]
         known = {}
         for symbol in quantity.free_symbols:
             if symbol not in self._given and str(symbol) not in self._by_name:
