@@ -112,7 +112,9 @@ def _tables(system: DysonSystem, sector: Sector, number: Any) -> list[SectorTabl
             for p, q in {(target.row, target.column), (target.column, target.row)}:
                 energy[index[source], place[p], place[q]] += number(weight * system.copies_below(q, target.level))
     corner = [p < system.pencil.corners for p in blocks]
-    pairs = np.array([[float(system.pencil.partners[p] == q) for q in blocks] for p in blocks])
+    scales = [number(system.pencil.scales[p]) for p in blocks]
+    pairs = np.array([[scale * (system.pencil.partners[p] == q) for q in blocks]
+                      for p, scale in zip(blocks, scales, strict=True)])
     point = np.diag(np.array(corner, dtype=float))
     sources = np.flatnonzero(np.any(energy != 0, axis=(1, 2)))
     return [

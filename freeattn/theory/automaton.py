@@ -27,7 +27,7 @@ from freeattn.model.expression import Expression, Factor, Stretch, Term
 from freeattn.model.letters import Copies, Inclusion, Space
 from freeattn.theory.field import CoefficientField, as_expression
 
-__all__ = ["START", "Automaton", "Edge", "Leaf", "Node", "automaton_of", "leaves"]
+__all__ = ["START", "Automaton", "Edge", "Leaf", "Node", "Suffix", "automaton_of", "leaves"]
 
 START = -1  # the source of edges from M itself; −1 − k for part number k of its rows
 
@@ -79,13 +79,15 @@ class Edge(NamedTuple):
 class Automaton:
     """Starts, one for each part of the rows; nodes in an order in which every edge goes forward; and the edges.
 
-    The last nodes are ends; `ends` gives for each the number of its part of the columns.
+    The last nodes are ends; `ends` gives for each the number of its part of the columns. `pivots` are words: of what
+    follows the nodes, each holds its own with coefficient 1 and no other's.
     """
 
     starts: tuple[Node, ...]
     nodes: tuple[Node, ...]
     ends: tuple[int, ...]
     edges: tuple[Edge, ...]
+    pivots: tuple[Suffix, ...]
 
 
 class Leaf(NamedTuple):
@@ -138,6 +140,7 @@ def automaton_of(expression: Expression) -> Automaton:
         tuple(_node(row, expression.columns) for _, row in ranked),
         tuple(next(k for k, leaf in enumerate(columns) if _end(leaf) == pivot) for pivot, _ in ranked[-len(ends):]),
         tuple(edge for source, row in sources for edge in _edges(source, row, ranked, field)),
+        tuple(pivot for pivot, _ in ranked),
     )
 
 

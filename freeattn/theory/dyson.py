@@ -176,7 +176,7 @@ class DysonSystem:
         """The constant part of the pencil, without fixed letters."""
         if self.pencil.partners[row] != column:
             return sp.Integer(0)
-        return -sym.Z if row < self.pencil.corners else sp.Integer(-1)
+        return -sym.Z if row < self.pencil.corners else -self.pencil.scales[row]
 
     def fixed(self, sector: Sector, row: int, column: int) -> sp.Expr:
         """The fixed letters of the pencil in a sector, a symbol for each diagonal letter."""

@@ -30,11 +30,11 @@ __all__ = ["moments"]
 
 
 class _Product(NamedTuple):
-    """target += −(or −u at x) × copies × Σ_entry × G_trace."""
+    """target += −(or −u at x) × factor × Σ_entry × G_trace; factor: copies, over the scale of the constant part."""
 
     target: Trace
     at_x: bool
-    copies: Any
+    factor: Any
     entry: Trace
     trace: Trace
 
@@ -81,6 +81,7 @@ class _Weights:
         values = [term.weight for term in system.terms]
         values += [system.copies_below(p, level) for p, b in enumerate(system.pencil.blocks)
                    for level in range(len(b.scope))]
+        values += [1 / scale for scale in system.pencil.scales]
         values += [share for share, _ in system.outputs]
         for space in system.spaces:
             for node in system.nodes(space):
@@ -124,7 +125,7 @@ def _corner(system: DysonSystem, weights: _Weights, letters: int, degree: int) -
     zero = weights.ring.zero
     loaded = [(term, weights(term.weight)) for term in system.terms]
     places = _locals(system, weights)
-    start = {t: -weights.u if t.row < system.pencil.corners else -weights.ring.one
+    start = {t: -weights.u if t.row < system.pencil.corners else -weights(1 / system.pencil.scales[t.row])
              for t in system.traces if _is_constant(system, t)}
     series: list[Series] = [[{t: v for t, v in start.items() if t in place.own}] for place in places]
     averages, energies = [start], []
@@ -145,7 +146,7 @@ def _following(place: _Local, energies: Series, parts: Series, u: Any, zero: Any
         if product.entry in place.fixed and product.trace in parts[-1]:
             value = value - place.fixed[product.entry] * parts[-1][product.trace]
         if value:
-            value = -product.copies * value * (u if product.at_x else 1)
+            value = -product.factor * value * (u if product.at_x else 1)
             following[product.target] = following.get(product.target, zero) + value
     return {t: low for t, v in following.items() if (low := _truncated(v, degree))}
 
@@ -219,5 +220,6 @@ def _products(system: DysonSystem, weights: _Weights) -> tuple[_Product, ...]:
                     target = Trace(p, q, min(entry.level, trace.level))
                     if left == r and target in wanted:
                         copies = weights(system.copies_below(r, max(entry.level, trace.level)))
-                        found.append(_Product(target, p < pencil.corners, copies, entry, trace))
+                        factor = copies * weights(1 / pencil.scales[p])
+                        found.append(_Product(target, p < pencil.corners, factor, entry, trace))
     return tuple(found)

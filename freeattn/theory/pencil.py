@@ -8,8 +8,8 @@ so that for any matrices whatsoever
 
     (pencil⁻¹)_{xx} = (M Mᵀ − z)⁻¹.
 
-For M = Mᵀ itself there is no y_end: what would stand there stands at x, with the factor ½ on edges that leave the
-start. Then y_j = (what follows)·x, w_j = ½ (what precedes)ᵀ·x, the row of x reads (½M + ½Mᵀ − z) x, and
+For M = Mᵀ itself there are x and one block y_j = (what follows node j)·x for each inner node, see `theory.symmetric`:
+the constant part has −z at (x, x) and −τ_j at (y_j, partner of y_j), and
 
     (pencil⁻¹)_{xx} = (M − z)⁻¹.
 
@@ -20,6 +20,7 @@ Source: Mingo-Speicher, Free Probability and Random Matrices, chapter 10; Helton
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
@@ -27,12 +28,13 @@ from typing import Literal, NamedTuple, TypeAlias
 import sympy as sp
 
 from freeattn.errors import InputError
-from freeattn.model.expression import Expression
+from freeattn.model.expression import Expression, Factor
 from freeattn.model.letters import Copies, Diagonal, Letter, Space
 from freeattn.model.quantities import Quantity
 from freeattn.theory.assumptions import Rule
-from freeattn.theory.automaton import START, Automaton, Edge, automaton_of
+from freeattn.theory.automaton import START, Automaton, automaton_of, leaves
 from freeattn.theory.field import CoefficientField, as_expression
+from freeattn.theory.symmetric import symmetric_form
 
 __all__ = ["LINEARIZATION", "Block", "Fixed", "Pencil", "Position", "Product", "count_of", "pencil_of", "size_of"]
 
@@ -76,14 +78,16 @@ class Fixed(NamedTuple):
 class Pencil:
     """Blocks (x first, y_end last), positions of the letters, and for each block its partner in the constant part.
 
-    The constant part is −z at (x, x) and −1 at (p, partner of p) for every other block p. Deterministic letters and
-    the identity are `fixed`. The first `corners` blocks are x, one for each part of the rows.
+    The constant part is −z at (x, x) and −scale at (p, partner of p) for every other block p; `scales` other than 1
+    occur for self-adjoint M only. Deterministic letters and the identity are `fixed`. The first `corners` blocks are x,
+    one for each part of the rows.
     """
 
     expression: Expression
     blocks: tuple[Block, ...]
     positions: tuple[Position, ...]
     partners: tuple[int, ...]
+    scales: tuple[sp.Expr, ...]
     fixed: tuple[Fixed, ...] = ()
     corners: int = 1
     of: Product = "gram"
@@ -112,19 +116,59 @@ def pencil_of(expression: Expression, of: Product = "gram") -> Pencil:
         raise InputError("of", of, '"gram" (M Mᵀ), "cogram" (MᵀM) or "self-adjoint" (M itself)')
     if of == "self-adjoint":
         _check_symmetric(expression)
+        return _self_adjoint(expression)
     automaton = automaton_of(expression.T if of == "cogram" else expression)
-    layout = _Layout(automaton, of == "self-adjoint")
+    starts, inner = len(automaton.starts), len(automaton.nodes) - len(automaton.ends)
+
+    def y(node: int) -> int:
+        return starts + 2 * node if node < inner else starts + inner + node
+
+    def w(node: int) -> int:
+        return START - node if node < 0 else starts + 2 * node + 1
+
+    positions, fixed = _placed((w(source), y(target), factor, c) for source, target, factor, c in automaton.edges)
+    pairs = (block for j in range(inner) for block in (w(j), y(j)))
+    partners = (*range(starts), *pairs, *map(y, range(inner, len(automaton.nodes))))
+    others = (Block(f"{kind}{j}", node.space, node.scope)
+              for j, node in enumerate(automaton.nodes, 1) for kind in ("yw" if j <= inner else "y"))
+    blocks = (*_corners(automaton), *others)
+    return Pencil(expression, blocks, positions, partners, (sp.Integer(1),) * len(blocks), fixed, starts, of)
+
+
+def _self_adjoint(expression: Expression) -> Pencil:
+    automaton = automaton_of(expression)
+    form, starts = symmetric_form(automaton, leaves(expression.columns)), len(automaton.starts)
+
+    def y(node: int) -> int:
+        return START - node if node < 0 else starts + node
+
+    positions, fixed = _placed((y(row), y(column), factor, c) for row, column, factor, c in form.entries)
+    inner = automaton.nodes[: len(form.partners)]
+    blocks = (*_corners(automaton), *(Block(f"y{j}", node.space, node.scope) for j, node in enumerate(inner, 1)))
+    scales = (*(sp.Integer(1) for _ in range(starts)), *form.scales)
+    partners = (*range(starts), *map(y, form.partners))
+    return Pencil(expression, blocks, positions, partners, scales, fixed, starts, "self-adjoint")
+
+
+def _corners(automaton: Automaton) -> tuple[Block, ...]:
+    several = len(automaton.starts) > 1
+    return tuple(Block(f"x{k}" if several else "x", start.space, start.scope)
+                 for k, start in enumerate(automaton.starts, 1))
+
+
+def _placed(
+    entries: Iterable[tuple[int, int, Factor | None, sp.Expr]],
+) -> tuple[tuple[Position, ...], tuple[Fixed, ...]]:
+    """Random and fixed letters at their places; a transposed letter stands, untransposed, at the mirrored place."""
     positions, fixed = [], []
-    for edge in automaton.edges:
-        row, column, coefficient = layout.place(edge)
-        letter = None if edge.factor is None else edge.factor.letter
+    for row, column, factor, coefficient in entries:
+        letter, transposed = (None, False) if factor is None else factor
+        ends = (column, row) if transposed else (row, column)
         if isinstance(letter, Letter):
-            positions.append(Position(letter, row, column, coefficient))
+            positions.append(Position(letter, *ends, coefficient))
         elif letter is None or isinstance(letter, Diagonal):
-            fixed.append(Fixed(letter, row, column, coefficient))
-    return Pencil(
-        expression, layout.blocks(), tuple(positions), layout.partners(), tuple(fixed), len(automaton.starts), of
-    )
+            fixed.append(Fixed(letter, *ends, coefficient))
+    return tuple(positions), tuple(fixed)
 
 
 def _check_symmetric(expression: Expression) -> None:
@@ -150,51 +194,3 @@ def count_of(family: Copies) -> sp.Expr:
     """The number of copies as an expression."""
     count: Quantity = family.count
     return as_expression(count)
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """The numbers of the blocks: x for each start, (y, w) for each inner node, y for each end unless it is x again."""
-
-    automaton: Automaton
-    closed: bool  # ends are starts
-
-    @property
-    def inner(self) -> int:
-        return len(self.automaton.nodes) - len(self.automaton.ends)
-
-    def place(self, edge: Edge) -> tuple[int, int, sp.Expr]:
-        """(row, column, coefficient) of the letter of an edge, not transposed."""
-        ends = self.w(edge.source), self.y(edge.target)
-        row, column = reversed(ends) if edge.factor is not None and edge.factor.transposed else ends
-        halved = self.closed and edge.source < 0
-        return row, column, edge.coefficient / 2 if halved else edge.coefficient
-
-    def y(self, node: int) -> int:
-        starts = len(self.automaton.starts)
-        if node < self.inner:
-            return starts + 2 * node
-        number = node - self.inner
-        return self.automaton.ends[number] if self.closed else starts + 2 * self.inner + number
-
-    def w(self, node: int) -> int:
-        return START - node if node < 0 else len(self.automaton.starts) + 2 * node + 1
-
-    def blocks(self) -> tuple[Block, ...]:
-        starts, nodes = self.automaton.starts, self.automaton.nodes
-        several = len(starts) > 1
-        corners = (Block(f"x{k}" if several else "x", start.space, start.scope) for k, start in enumerate(starts, 1))
-        pairs = (
-            Block(f"{kind}{j}", node.space, node.scope)
-            for j, node in enumerate(nodes[: self.inner], 1) for kind in ("y", "w")
-        )
-        ends = [] if self.closed else [
-            Block(f"y{j}", end.space, end.scope) for j, end in enumerate(nodes[self.inner :], self.inner + 1)
-        ]
-        return (*corners, *pairs, *ends)
-
-    def partners(self) -> tuple[int, ...]:
-        corners = range(len(self.automaton.starts))
-        pairs = (block for j in range(self.inner) for block in (self.w(j), self.y(j)))
-        ends = [] if self.closed else [self.y(j) for j in range(self.inner, len(self.automaton.nodes))]
-        return (*corners, *pairs, *ends)

@@ -89,7 +89,9 @@ def inverse_corner(pencil: Pencil, z: fmpq, seed: int) -> fmpq_mat:
     for number, partner in enumerate(pencil.partners):
         for copy in indices(pencil.blocks[number].scope):
             for i in range(int(size_of(pencil.blocks[number].space))):
-                full[offsets[number, copy] + i, offsets[partner, copy] + i] = -z if number < pencil.corners else -1
+                scale = fmpq(int(pencil.scales[number].p), int(pencil.scales[number].q))
+                constant = -z if number < pencil.corners else -scale
+                full[offsets[number, copy] + i, offsets[partner, copy] + i] = constant
     for letter, row, column, coefficient in (*pencil.positions, *pencil.fixed):
         letters = () if letter is None else letter.chain
         chain = max((letters, pencil.blocks[row].scope, pencil.blocks[column].scope), key=len)
