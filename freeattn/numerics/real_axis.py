@@ -33,6 +33,7 @@ _FAR_DECADES = (-40.0, 8.0)
 _INWARDS = 7  # decades that a finer grid adds below
 _STEEPEST = 3.0  # power of x beyond which a trace is not continued as one
 _HIGHEST_ORDER = 64  # of a hard edge: as many factors have to vanish at one point
+_VANISHING = 1e-9  # a factor that goes like x^{1/k} is known to rounding only: smaller ones are zero for all we know
 _POWER_TOLERANCE = 0.02  # of the power of x near 0, where corrections are of relative order x^{1/k}
 _HALVINGS = 60  # of an interval that holds an edge
 
@@ -185,18 +186,18 @@ def _scanned(axis: Axis, size: float, refine: int) -> tuple[Real, NDArray[np.int
         found.append((x, *axis.classify(x)))
     for place, factor, end in ((0, 10.0 ** (-1 / _COARSE), _FAR_DECADES[0]), (-1, 10.0, _FAR_DECADES[1])):
         if status[place] == BAND:
-            found.append(_tracked(axis, found[0][0][place], u[place], factor, size * 10.0**end))
+            found.append(_tracked(axis, found[0][0][place], u[place], factor, size * 10.0**end, size))
     return tuple(np.concatenate([part[k] for part in found]) for k in range(3))  # type: ignore[return-value]
 
 
 def _tracked(
-    axis: Axis, x: float, u: Complex, factor: float, end: float
+    axis: Axis, x: float, u: Complex, factor: float, end: float, size: float
 ) -> tuple[Real, NDArray[np.int_], Complex]:
     """From a point in a band by equal factors to where the band ends: the last point is outside, if one was found."""
     points: list[float] = []
     solutions: list[Complex] = []
     status = BAND
-    while abs(np.log(x / end)) > abs(np.log(factor)) and status == BAND:
+    while abs(np.log(x / end)) > abs(np.log(factor)) and status == BAND and not _is_power_law(axis, x, u, size):
         here, there = np.array([x]), np.array([x * factor])
         following, good = axis.in_band(axis.predicted(u[None], here, there), there)
         if good[0]:
@@ -229,6 +230,15 @@ def _stretches(axis: Axis, x: Real, status: NDArray[np.int_], u: Complex, signed
             left = _edge(axis, (x[first], u[first]), x[first - 1])
             found.append(Stretch(left, right, x[group], u[group]))
     return found
+
+
+def _is_power_law(axis: Axis, x: float, u: Complex, size: float) -> bool:
+    """Whether ρ ~ x^{1/k − 1} has held so far towards 0 that doubles would not see it end."""
+    power = axis.power(u, x)
+    if not -1 < power < -0.3:
+        return False
+    order = round(1 / (1 + power))
+    return abs(1 / order - 1 - power) < _POWER_TOLERANCE and abs(x / size) ** (1 / order) < _VANISHING
 
 
 def _order(axis: Axis, x: float, u: Complex) -> int:

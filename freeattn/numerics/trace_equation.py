@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.numerics.dyson_tables import DysonTables, Read
+from freeattn.numerics.dyson_tables import DysonTables, Read, SectorTable
 from freeattn.numerics.small_inverse import inverses
 
 __all__ = ["TraceEquation", "Value"]
@@ -49,17 +49,17 @@ class TraceEquation:
     def __init__(self, tables: DysonTables) -> None:
         self.tables = tables
         self.count = len(tables.reads)
-        self._groups = _grouped(tables.reads)
-        self._output = _grouped((tables.output,))
-        self._absolute = [(np.abs(s.constant), np.abs(s.point), np.abs(s.energy)) for s in tables.sectors]
+        self._reads = [_reads_of(tables.reads, k) for k in range(len(tables.sectors))]
+        self._output = [_reads_of((tables.output,), k) for k in range(len(tables.sectors))]
+        self._absolute = [(np.abs(s.constant), np.abs(s.point), np.abs(_flat(s.energy))) for s in tables.sectors]
         self._roots = [np.sqrt(s.weight)[:, None] / np.sqrt(s.weight) for s in tables.sectors]
 
     def matrices(self, u: Numbers, z: Numbers) -> list[Numbers]:
         """(C − z P − Σ u E)⁻¹ in each sector."""
         found = []
         for sector in self.tables.sectors:
-            matrix = sector.constant - np.tensordot(u[:, sector.sources], sector.energy, axes=1)
-            found.append(inverses(matrix - z[:, None, None] * sector.point))
+            energy = _combined(u, sector)
+            found.append(inverses(sector.constant - energy - z[:, None, None] * sector.point))
         return found
 
     def evaluate(self, u: Numbers, z: Numbers) -> Value:
@@ -73,27 +73,27 @@ class TraceEquation:
 
     def output(self, matrices: list[Numbers]) -> Numbers:
         """m(z)."""
-        return _read(self._output, matrices, 1)[..., 0]
+        return _read(self._output, matrices)[..., 0]
 
     def read(self, matrices: list[Numbers]) -> Numbers:
         """The unknowns from matrices of all sectors (two last axes the blocks); linear."""
-        return _read(self._groups, matrices, self.count)
+        return _read(self._reads, matrices)
 
     def _bound(self, matrices: list[Numbers], u: Real, z: Real) -> Real:
         found = []
         for (constant, point, energy), sector, inverse in zip(
             self._absolute, self.tables.sectors, matrices, strict=True
         ):
-            size, terms = np.abs(inverse), constant + np.tensordot(u[:, sector.sources], energy, axes=1)
+            size, terms = np.abs(inverse), constant + (u[:, sector.sources] @ energy).reshape(-1, *constant.shape)
             with np.errstate(all="ignore"):
                 found.append(size @ (terms + z[:, None, None] * point) @ size)
-        return _read(self._groups, found, self.count, absolute=True)
+        return _read(self._reads, found, absolute=True)
 
     # Derivatives -----------------------------------------------------------------------------------------------
 
     def energy(self, direction: Numbers) -> list[Numbers]:
         """Σ_e E_e·direction_e in each sector."""
-        return [np.tensordot(direction[:, s.sources], s.energy, axes=1) for s in self.tables.sectors]
+        return [_combined(direction, sector) for sector in self.tables.sectors]
 
     def jacobian(self, matrices: list[Numbers]) -> Numbers:
         """1 − ∂Φ/∂u: rows are equations, columns unknowns."""
@@ -102,13 +102,15 @@ class TraceEquation:
     def bilinear(self, left: list[Numbers], right: list[Numbers]) -> Numbers:
         """For each unknown, its reads of L·E_e·R (columns e), L and R given sector by sector."""
         total = np.zeros((len(left[0]), self.count, self.count), dtype=np.result_type(*left))
-        for unknowns, sectors, rows, columns, coefficients in self._groups:
-            for k in np.unique(sectors):
-                chosen, sector = sectors == k, self.tables.sectors[k]
-                first = left[k][:, rows[chosen], :] * coefficients[chosen][:, None]
-                second = right[k][:, :, columns[chosen]]
-                part = np.einsum("krp,epq,kqr->kre", first, sector.energy, second, optimize=True)
-                total[:, unknowns[chosen][:, None], sector.sources] += part
+        for first, second, sector, reads in zip(left, right, self.tables.sectors, self._reads, strict=True):
+            blocks, sources = len(sector.weight), len(sector.sources)
+            if not sources or not reads.rows.size:
+                continue
+            wide = np.swapaxes(sector.energy, 0, 1).reshape(blocks, sources * blocks)
+            rows = (first[:, reads.rows, :] @ wide).reshape(len(first), -1, sources, blocks)
+            columns = np.swapaxes(second[:, :, reads.columns], 1, 2)
+            part = np.sum(rows * columns[:, :, None, :], axis=3)
+            total[:, :, sector.sources] += reads.coefficients.T @ part
         return total
 
     def slope(self, matrices: list[Numbers]) -> Numbers:
@@ -125,7 +127,7 @@ class TraceEquation:
             diagonal = np.sqrt(np.abs(np.einsum("...pp->...p", g)))
             return np.maximum(np.abs(g), diagonal[..., :, None] * diagonal[..., None, :])
 
-        return _read(self._groups, [geometric(g) for g in matrices], self.count, absolute=True)
+        return _read(self._reads, [geometric(g) for g in matrices], absolute=True)
 
     @staticmethod
     def solve(jacobian: Numbers, right: Numbers, size: Real) -> Numbers:
@@ -200,22 +202,37 @@ def _definite(matrices: Real, noise: Real) -> Mask:
     return good & (lowest > -_CONE - 100 * slack)
 
 
-def _grouped(reads: tuple[tuple[Read, ...], ...]) -> list[Any]:
-    """Reads as arrays (unknown, sector, row, column, coefficient); group number k holds read number k of each."""
-    groups = []
-    for k in range(max((len(r) for r in reads), default=0)):
-        rows = [(e, *r[k]) for e, r in enumerate(reads) if len(r) > k]
-        unknowns, sectors, row, column = (np.array([r[i] for r in rows], dtype=np.intp) for i in range(4))
-        groups.append((unknowns, sectors, row, column, np.array([r[4] for r in rows])))
-    return groups
+class _Reads(NamedTuple):
+    """Entries (row, column) of one sector, and the coefficients with which they enter each sum (entries × sums)."""
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    coefficients: Real
 
 
-def _read(groups: list[Any], matrices: list[Numbers], count: int, absolute: bool = False) -> Numbers:
-    """Σ coefficient × entry for each unknown."""
-    total = np.zeros((*matrices[0].shape[:-2], count), dtype=np.result_type(*matrices))
-    for unknowns, sectors, rows, columns, coefficients in groups:
-        weights = np.abs(coefficients) if absolute else coefficients
-        for k in np.unique(sectors):
-            chosen = sectors == k
-            total[..., unknowns[chosen]] += weights[chosen] * matrices[k][..., rows[chosen], columns[chosen]]
-    return total
+def _reads_of(sums: tuple[tuple[Read, ...], ...], sector: int) -> _Reads:
+    found = [(number, read) for number, reads in enumerate(sums) for read in reads if read.sector == sector]
+    coefficients = np.zeros((len(found), len(sums)))
+    for place, (number, read) in enumerate(found):
+        coefficients[place, number] = read.coefficient
+    rows, columns = (np.array([getattr(read, name) for _, read in found], dtype=np.intp) for name in ("row", "column"))
+    return _Reads(rows, columns, coefficients)
+
+
+def _read(reads: list[_Reads], matrices: list[Numbers], absolute: bool = False) -> Numbers:
+    """Σ coefficient × entry for each sum."""
+    parts = [
+        matrix[..., r.rows, r.columns] @ (np.abs(r.coefficients) if absolute else r.coefficients)
+        for r, matrix in zip(reads, matrices, strict=True) if r.rows.size
+    ]
+    return np.sum(parts, axis=0)
+
+
+def _flat(energy: Real) -> Real:
+    return energy.reshape(len(energy), -1)
+
+
+def _combined(u: Numbers, sector: SectorTable) -> Numbers:
+    """Σ_e u_e E_e."""
+    size = len(sector.weight)
+    return (u[:, sector.sources] @ _flat(sector.energy)).reshape(-1, size, size)
