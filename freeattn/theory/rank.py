@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import sympy as sp
 
-from freeattn.model.expression import Expression, identity
+from freeattn.model.expression import Expression, Factor, identity
 from freeattn.model.letters import Copies, Inclusion
 from freeattn.theory.automaton import START, Automaton, Edge, Node, automaton_of
 from freeattn.theory.field import as_expression
@@ -47,7 +47,7 @@ def generic_rank(expression: Expression, values: Mapping[Any, Any] | None = None
     Raises:
         InputError: when a size or count is not a rational number.
     """
-    written = split(expression, values or {})
+    written = split(expression, values or {}, rank_only=True)
     if not written.expression.terms:
         return Fraction(0)
     known = {**(values or {}), **written.sizes}
@@ -92,15 +92,22 @@ def _constants(matrix: Expression, values: Mapping[Any, Any]) -> set[sp.Expr]:
 
 
 def _network(automaton: Automaton, values: Mapping[Any, Any]) -> Network:
-    """Source → starts, nodes with their capacity from entry to exit, edges, ends → sink."""
+    """Source → starts, nodes with their capacity from entry to exit, ends → sink; edges of one letter that leave a node
+    together pass through one vertex, as they carry no more than the letter does."""
     network: Network = {}
     for k, start in enumerate(automaton.starts):
         _add(network, _SOURCE, ("exit", START - k), _capacity(values, start))
     first_end = len(automaton.nodes) - len(automaton.ends)
     for j, node in enumerate(automaton.nodes):
         _add(network, ("entry", j), ("exit", j) if j < first_end else _SINK, _capacity(values, node))
+    bundles: dict[tuple[int, Factor | None, tuple[Copies, ...]], list[Edge]] = {}
     for edge in automaton.edges:
-        _add(network, ("exit", edge.source), ("entry", edge.target), _edge_capacity(automaton, values, edge))
+        bundles.setdefault((edge.source, edge.factor, automaton.nodes[edge.target].scope), []).append(edge)
+    for number, edges in enumerate(bundles.values()):
+        capacity = _edge_capacity(automaton, values, edges[0])
+        _add(network, ("exit", edges[0].source), ("letter", number), capacity)
+        for edge in edges:
+            _add(network, ("letter", number), ("entry", edge.target), capacity)
     return network
 
 

@@ -1,9 +1,8 @@
 """Diagonal letters written out: a space becomes the direct sum of the eigenspaces, and the letters become numbers.
 
 On the eigenspaces of number k, of dimension w_k × size, every diagonal letter D is t_k; a Gaussian letter on the space
-falls apart into independent blocks. The result is the same polynomial, in Gaussian letters only. Eigenvalues are told
-apart only as far as needed: unless two words become equal when their diagonal letters are left out, it matters only
-which eigenvalues are zero.
+falls apart into independent blocks. The result is the same polynomial, in Gaussian letters only. For its rank, unless
+two words become equal when their diagonal letters are left out, it matters only which eigenvalues are zero.
 """
 
 from __future__ import annotations
@@ -45,11 +44,17 @@ def number_in(field: str, value: Any, values: Mapping[Any, Any]) -> Fraction:
     return Fraction(int(found.p), int(found.q))
 
 
-def split(expression: Expression, values: Mapping[Any, Any]) -> Split:
-    """An expression with numbers for its coefficients, and numbers in place of its diagonal letters."""
+def split(expression: Expression, values: Mapping[Any, Any], rank_only: bool = False) -> Split:
+    """An expression with numbers for its coefficients, and numbers in place of its diagonal letters.
+
+    Args:
+        expression: M.
+        values: a number for each symbol of sizes, eigenvalues and weights.
+        rank_only: whether eigenvalues may be put together, and changed, as long as the generic rank stays.
+    """
     terms = [term for term in expression.terms if not _vanishes(term, values)]
     letters = [a for a in expression.letters if isinstance(a, Diagonal)]
-    apart = _told_apart(terms)
+    apart = not rank_only or _told_apart(terms)
     classes = {a.space: _classes([b for b in letters if b.space == a.space], apart, values) for a in letters}
     spaces = _Spaces(classes, values)
     written = tuple(found for term in terms for found in spaces.terms(term, expression.rows))

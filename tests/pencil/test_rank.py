@@ -51,6 +51,7 @@ def test_ranks_of_words_with_bottlenecks_ties_copies_and_direct_sums():
         heads.sum(q @ o): 9, heads.sum(q @ q.T): 9, heads.sum(q @ o) @ a: 5, heads.sum(q @ o) + a @ b: 12,
         groups.sum(k @ inner.sum(v)): 6, heads.concatenate(q @ o): 9, heads.concatenate(a): 5,
         concatenate(a, c): 8, concatenate(a, c) + concatenate(c @ gaussian("E", Q, P), c): 8,
+        concatenate(a.T @ s, (a.T @ a + identity(P))): 5, c @ concatenate(c.T @ s, c.T @ c + identity(Q)): 3,
         d: 9, d @ a: 5, d @ d - 2 * d: 3, d @ s @ d - s: 9 + 3, d - identity(N): 9, (d - 2 * identity(N)) @ s: 6,
         d @ a @ b - a @ b @ d: 10, s: 12, identity(N): 12, a @ b - a @ b + c @ c.T: 3,
     }
