@@ -7,6 +7,7 @@ approached like 1/h: h is taken so large that the difference is below the digits
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -114,12 +115,17 @@ def engine_of(exact: ExactWords) -> NetworkEngine:
     Raises:
         BranchError, ConvergenceError: when its bands are not found.
     """
-    size = float(exact._moments(2, _DOUBLE_DIGITS)[1]) ** 0.5
-    mass = 1 - sum((Fraction(atom.weight) for atom in exact.atoms), Fraction(0))
-    return NetworkEngine(exact.tables, size, float(mass), exact.signed)
+    first, second = (float(m) for m in exact._moments(2, _DOUBLE_DIGITS))
+    mass = float(1 - sum((Fraction(atom.weight) for atom in exact.atoms), Fraction(0)))
+    centre = (0.0, 0.0)
+    if mass > 0:
+        mean = (first - sum(float(atom.weight) * atom.location for atom in exact.atoms)) / mass
+        square = (second - sum(float(atom.weight) * atom.location**2 for atom in exact.atoms)) / mass
+        centre = (mean, max(square - mean**2, 0.0) ** 0.5)
+    return NetworkEngine(exact.tables, second**0.5, mass, exact.signed, centre)
 
 
-def words_law(source: Attention | Expression, of: str, sizes: dict[Any, Any] | None) -> ExactWords:
+def words_law(source: Attention | Expression, of: str, sizes: Mapping[Any, Any] | None) -> ExactWords:
     """The exact data of a specification, or of an expression with sizes for its symbols.
 
     Raises:
@@ -134,7 +140,7 @@ def words_law(source: Attention | Expression, of: str, sizes: dict[Any, Any] | N
     return ExactWords(source, dyson_of(words.expression, words.of), words.values, words.thetas)
 
 
-def _sizes(system: DysonSystem, sizes: dict[Any, Any]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+def _sizes(system: DysonSystem, sizes: Mapping[Any, Any]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
     """Values by symbol, from names, symbols or spaces."""
     known = {str(symbol): symbol for symbol in _symbols(system)}
     found = {}

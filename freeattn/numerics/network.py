@@ -28,8 +28,18 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _REFINEMENTS = (1, 3, 9)  # of the grid, until the masses of the bands add up
+_MOST_GAPS = 12  # that are found one after another inside bands of one grid
+_DEVIATIONS = np.linspace(-3, 3, 19)  # where most of a law lies, however narrow it is
 _MASS_TOLERANCE = 1e-9
 _RESOLVED = 1e-11  # of panels: near x = 0 terms cancel and ρ keeps fewer digits than elsewhere
+
+
+class _GapInside(BranchError):
+    """Points in a gap that the grid has not seen."""
+
+    def __init__(self, points: Array) -> None:
+        self.points = points
+        super().__init__(f"x = {points[0]:.17g} lies in a gap inside a band")
 
 
 class NetworkEngine(PanelEngine):
@@ -40,12 +50,17 @@ class NetworkEngine(PanelEngine):
         size: order of magnitude of the law: the root of its second moment.
         mass: mass of the continuous part.
         signed: whether the law may have support below 0.
+        centre: mean and standard deviation of the continuous part, near which a narrow law lives.
 
     Raises:
         BranchError: when the bands that are found do not add up to the mass.
     """
 
-    def __init__(self, tables: Callable[[int], DysonTables], size: float, mass: float, signed: bool = False) -> None:
+    def __init__(
+        self, tables: Callable[[int], DysonTables], size: float, mass: float, signed: bool = False,
+        centre: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        self._extra = centre[0] + centre[1] * _DEVIATIONS
         self._tables = tables
         self._equation = TraceEquation(tables(0))
         self._descent = Descent(self._equation, size)
@@ -55,22 +70,28 @@ class NetworkEngine(PanelEngine):
         self._stretches, self._panels = self._resolved(size, mass, signed)
 
     def _resolved(self, size: float, mass: float, signed: bool) -> tuple[tuple[Stretch, ...], tuple[PanelBand, ...]]:
-        """Bands on finer and finer grids until their masses add up."""
-        found = 0.0
+        """Bands on finer and finer grids until their masses add up; a point found in a gap inside a band is kept."""
         if mass <= _MASS_TOLERANCE:
             return (), ()
+        last = BranchError("no band was found")
         for refine in _REFINEMENTS:
-            try:
-                stretches = find_stretches(self._axis, size, signed, refine)
-                panels = tuple(self._panels_of(stretch) for stretch in stretches)
-            except (BranchError, ConvergenceError):  # a gap that the grid has not seen, or half of an edge
-                if refine == _REFINEMENTS[-1]:
-                    raise
-                continue
-            found = sum(panel.mass for panel in panels)
-            if abs(found - mass) <= _MASS_TOLERANCE:
-                return stretches, panels
-        raise BranchError(f"the bands found hold mass {found:.12g} instead of {mass:.12g}: one is missing or wrong")
+            for _ in range(_MOST_GAPS):
+                try:
+                    stretches = find_stretches(self._axis, size, signed, refine, self._extra)
+                    panels = tuple(self._panels_of(stretch) for stretch in stretches)
+                    found = sum(panel.mass for panel in panels)
+                    if abs(found - mass) <= _MASS_TOLERANCE:
+                        return stretches, panels
+                    last = BranchError(
+                        f"the bands found hold mass {found:.12g} instead of {mass:.12g}: one is missing or wrong"
+                    )
+                except _GapInside as gap:
+                    self._extra, last = np.concatenate([self._extra, gap.points]), gap
+                    continue
+                except (BranchError, ConvergenceError) as error:
+                    last = BranchError(str(error))
+                break
+        raise last
 
     def _panels_of(self, stretch: Stretch) -> PanelBand:
         left, right = stretch.ends
@@ -95,8 +116,10 @@ class NetworkEngine(PanelEngine):
         u, good = self._axis.in_band(start, x)
         if not good.all():
             status, u[~good] = self._axis.classify(x[~good])
+            if (status == GAP).any():
+                raise _GapInside(x[~good][status == GAP])
             if not (status == BAND).all():
-                raise BranchError(f"no physical root at x = {x[~good][status != BAND][0]!r} inside a band")
+                raise BranchError(f"no physical root at x = {x[~good][status != BAND][0]:.17g} inside a band")
         matrices = self._equation.matrices(u, x.astype(complex))
         return u, self._equation.output(matrices).imag / np.pi
 

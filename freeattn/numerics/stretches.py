@@ -31,6 +31,7 @@ _HIGHEST_ORDER = 64  # of a hard edge: as many factors have to vanish at one poi
 _VANISHING = 1e-9  # a factor that goes like x^{1/k} is known to rounding only: smaller ones are zero for all we know
 _DIVERGES = -0.02  # power of |x| below which ρ is taken to diverge at 0
 _POWER_TOLERANCE = 0.02  # of the power of x near 0, where corrections are of relative order x^{1/k}
+_NOWHERE: Real = np.zeros(0)
 _HALVINGS = 60  # of an interval that holds an edge
 
 
@@ -58,7 +59,9 @@ class Stretch:
         return self.x[index], self.traces[index]
 
 
-def find_stretches(axis: Axis, size: float, signed: bool, refine: int = 1) -> tuple[Stretch, ...]:
+def find_stretches(
+    axis: Axis, size: float, signed: bool, refine: int = 1, extra: Real = _NOWHERE
+) -> tuple[Stretch, ...]:
     """All bands that a grid sees, ascending.
 
     Args:
@@ -66,12 +69,13 @@ def find_stretches(axis: Axis, size: float, signed: bool, refine: int = 1) -> tu
         size: order of magnitude of the law.
         signed: whether the law may have support below 0.
         refine: how many times finer than usual the grid is.
+        extra: points to look at besides those of the grid.
 
     Raises:
         ConvergenceError: when an edge is not found between a point in a band and one in a gap.
         BranchError: when no band is found, or the grid ends inside one.
     """
-    halves = [_half(axis, sign * size, signed, refine) for sign in ((-1, 1) if signed else (1,))]
+    halves = [_half(axis, sign * size, signed, refine, extra) for sign in ((-1, 1) if signed else (1,))]
     found = [stretch for half in halves for stretch in half]
     if not found:
         raise BranchError("no band was found on the real axis")
@@ -86,9 +90,13 @@ def find_stretches(axis: Axis, size: float, signed: bool, refine: int = 1) -> tu
     return tuple(sorted(found, key=lambda stretch: stretch.ends))
 
 
-def _half(axis: Axis, size: float, signed: bool, refine: int) -> list[Stretch]:
+def _half(axis: Axis, size: float, signed: bool, refine: int, extra: Real) -> list[Stretch]:
     """The bands on one side of 0, that of `size`."""
     x, status, u = _scanned(axis, size, _INNERMOST if signed else _FAR_DECADES[0], refine)
+    own = np.unique(extra[extra * size > 0])
+    if own.size:
+        more = axis.classify(own)
+        x, status, u = np.concatenate([x, own]), np.concatenate([status, more[0]]), np.concatenate([u, more[1]])
     known = np.flatnonzero(status != UNKNOWN)
     known = known[np.argsort(np.abs(x[known]))]
     x, status, u = x[known], status[known], u[known]
