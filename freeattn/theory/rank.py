@@ -32,9 +32,9 @@ from freeattn.theory.thin_basis import thin_basis
 
 __all__ = ["atoms_of", "generic_rank"]
 
-Vertex: TypeAlias = "tuple[str, int]"
+Vertex: TypeAlias = "tuple[Any, ...]"
 Network: TypeAlias = "dict[Vertex, dict[Vertex, Fraction]]"
-_SOURCE, _SINK = ("source", 0), ("sink", 0)
+_SOURCE, _SINK = ("source",), ("sink",)
 
 
 def generic_rank(expression: Expression, values: Mapping[Any, Any] | None = None) -> Fraction:
@@ -100,15 +100,24 @@ def _network(automaton: Automaton, values: Mapping[Any, Any]) -> Network:
     first_end = len(automaton.nodes) - len(automaton.ends)
     for j, node in enumerate(automaton.nodes):
         _add(network, ("entry", j), ("exit", j) if j < first_end else _SINK, _capacity(values, node))
-    bundles: dict[tuple[int, Factor | None, tuple[Copies, ...]], list[Edge]] = {}
-    for edge in automaton.edges:
-        bundles.setdefault((edge.source, edge.factor, automaton.nodes[edge.target].scope), []).append(edge)
-    for number, edges in enumerate(bundles.values()):
-        capacity = _edge_capacity(automaton, values, edges[0])
-        _add(network, ("exit", edges[0].source), ("letter", number), capacity)
-        for edge in edges:
-            _add(network, ("letter", number), ("entry", edge.target), capacity)
+    for bundle in _bundles(automaton):
+        source, factor = bundle[0].source, bundle[0].factor
+        _add(network, ("exit", source), (factor, source), _letter_capacity(automaton, values, bundle[0]))
+        for scope in dict.fromkeys(automaton.nodes[edge.target].scope for edge in bundle):
+            edges = [edge for edge in bundle if automaton.nodes[edge.target].scope == scope]
+            capacity = _edge_capacity(automaton, values, edges[0])
+            _add(network, (factor, source), (factor, source, scope), capacity)
+            for edge in edges:
+                _add(network, (factor, source, scope), ("entry", edge.target), capacity)
     return network
+
+
+def _bundles(automaton: Automaton) -> list[list[Edge]]:
+    """Edges of one letter that leave a node together."""
+    found: dict[tuple[int, Factor | None], list[Edge]] = {}
+    for edge in automaton.edges:
+        found.setdefault((edge.source, edge.factor), []).append(edge)
+    return list(found.values())
 
 
 def _add(network: Network, tail: Vertex, head: Vertex, capacity: Fraction) -> None:
@@ -130,8 +139,7 @@ def _copies(families: tuple[Copies, ...], values: Mapping[Any, Any]) -> Fraction
 
 def _edge_capacity(automaton: Automaton, values: Mapping[Any, Any], edge: Edge) -> Fraction:
     """The rank of one letter between all copies of two nodes: copies that it does not tell apart count once."""
-    ends = (automaton.starts[START - edge.source] if edge.source < 0 else automaton.nodes[edge.source],
-            automaton.nodes[edge.target])
+    ends = _source(automaton, edge), automaton.nodes[edge.target]
     chain = () if edge.factor is None else edge.factor.letter.chain
     shared = tuple(family for family in ends[0].scope if family in ends[1].scope)
     sides = (
@@ -140,6 +148,19 @@ def _edge_capacity(automaton: Automaton, values: Mapping[Any, Any], edge: Edge) 
         for end in ends
     )
     return _copies(shared, values) * min(sides)
+
+
+def _letter_capacity(automaton: Automaton, values: Mapping[Any, Any], edge: Edge) -> Fraction:
+    """The rank of a letter that leaves a node, wherever to: of one matrix for each copy of the node, if it is one."""
+    node = _source(automaton, edge)
+    if edge.factor is None or not set(edge.factor.letter.chain) <= set(node.scope):
+        return _capacity(values, node)
+    width = number_in(f"size of {edge.factor.columns}", size_of(edge.factor.columns), values)
+    return min(_capacity(values, node), width * _copies(node.scope, values))
+
+
+def _source(automaton: Automaton, edge: Edge) -> Node:
+    return automaton.starts[START - edge.source] if edge.source < 0 else automaton.nodes[edge.source]
 
 
 def _flow(network: Network) -> Fraction:
@@ -157,15 +178,16 @@ def _flow(network: Network) -> Fraction:
 def _path(network: Network) -> list[tuple[Vertex, Vertex]]:
     """A shortest path with capacity left, as steps; empty when there is none."""
     before: dict[Vertex, Vertex] = {_SOURCE: _SOURCE}
-    pending = [_SOURCE]
-    for here in pending:
-        for there, capacity in network[here].items():
-            if capacity > 0 and there not in before:
-                before[there] = here
-                pending.append(there)
+    pending: list[Vertex] = [_SOURCE]
+    for tail in pending:
+        for head, capacity in network[tail].items():
+            if capacity > 0 and head not in before:
+                before[head] = tail
+                pending.append(head)
     if _SINK not in before:
         return []
-    path, here = [], _SINK
+    path: list[tuple[Vertex, Vertex]] = []
+    here: Vertex = _SINK
     while here != _SOURCE:
         path.append((before[here], here))
         here = before[here]

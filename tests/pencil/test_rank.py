@@ -50,6 +50,7 @@ def test_ranks_of_words_with_bottlenecks_ties_copies_and_direct_sums():
         a @ b: 5, a @ a.T: 5, a @ b + c @ c.T: 8, a @ b + a @ a.T: 5, a @ b @ s + s @ c @ c.T: 8,
         heads.sum(q @ o): 9, heads.sum(q @ q.T): 9, heads.sum(q @ o) @ a: 5, heads.sum(q @ o) + a @ b: 12,
         groups.sum(k @ inner.sum(v)): 6, heads.concatenate(q @ o): 9, heads.concatenate(a): 5,
+        concatenate(heads.concatenate(a), a): 5,
         concatenate(a, c): 8, concatenate(a, c) + concatenate(c @ gaussian("E", Q, P), c): 8,
         concatenate(a.T @ s, (a.T @ a + identity(P))): 5, c @ concatenate(c.T @ s, c.T @ c + identity(Q)): 3,
         d: 9, d @ a: 5, d @ d - 2 * d: 3, d @ s @ d - s: 9 + 3, d - identity(N): 9, (d - 2 * identity(N)) @ s: 6,
