@@ -18,7 +18,7 @@ import sympy as sp
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression, concatenate
 from freeattn.model.inputs import FeatureCovariance, OrthogonalInput
-from freeattn.model.quantities import Quantity, is_infinite, is_symbolic, ratio
+from freeattn.model.quantities import Quantity, is_infinite, ratio
 from freeattn.model.scores import ScoreFunction
 from freeattn.model.ties import KeyValueCorrelation
 from freeattn.theory import assumptions as given

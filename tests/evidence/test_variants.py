@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from variants import LAYERS, N, Law, layer
+from variants import LAYERS, Law, N, layer
 
 from freeattn.evidence.sampling import sample
 from freeattn.model.architectures import architecture
@@ -26,7 +26,7 @@ def drawn(name: str) -> tuple:
 
 
 def deviations(spectra, law) -> tuple[np.ndarray, np.ndarray]:
-    """tr(M Mᵀ − z)⁻¹ over m(z), minus one, at three points; first and second moment over those of the law, minus one."""
+    """tr(M Mᵀ − z)⁻¹ over m(z), minus one, at three points; the first two moments over those of the law, minus one."""
     moments = law.moments(2)
     z = moments[0] * POINTS
     traces = np.mean([np.mean(1 / (values[:, None] - z), axis=0) for values in spectra], axis=0)

@@ -86,7 +86,7 @@ def test_mean_for_gaussian_tokens():
 @pytest.mark.parametrize(
     ("fields", "limit"),
     [
-        ({"inputs": FeatureCovariance((3,)), "d_value": 12}, {"inputs": "gaussian", "d_value": 12}),  # one eigenvalue is no covariance
+        ({"inputs": FeatureCovariance((3,)), "d_value": 12}, {"inputs": "gaussian", "d_value": 12}),
         ({"tie": KeyValueCorrelation(0), "d_value": 12}, {"d_value": 12}),
         ({"heads": [Heads(1, 12, 12), Heads(3, 12, 12)]}, {"d_value": 12}),
     ],
