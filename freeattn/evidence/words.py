@@ -133,7 +133,7 @@ class _Draw:
 
     def _add(self, total: Matrix, coefficient: float, factors: list[tuple[Factor, tuple[int, ...]]]) -> None:
         """Add a word to `total`; inclusions at its ends choose the block that it goes to."""
-        while factors and isinstance(first := factors[0][0].letter, Inclusion):
+        while factors and isinstance(first := factors[0][0].letter, Inclusion) and not factors[0][0].transposed:
             total = self._block(total, first, factors.pop(0)[1])
         while factors and isinstance(last := factors[-1][0].letter, Inclusion):
             total = self._block(total.T, last, factors.pop()[1]).T
