@@ -33,6 +33,7 @@ _LOG_SCALE = 0.05  # a left edge below this share of the right one is resolved o
 
 _POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)[::-1]
 _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
+_VANDERMONDE = {side: chebyshev.chebvander((_POINTS + side) / 2, NODES - 1) for side in (-1, 1)}  # onto halves
 _WEIGHTS = np.array([2.0 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(NODES)]) @ _TO_COEFFICIENTS
 
 
@@ -98,11 +99,14 @@ def _log_ratio(small: Array | float, large: Array | float) -> Array:
 
 @dataclass(frozen=True)
 class PanelBand:
-    """Panels of one band: breakpoints in θ, Chebyshev coefficients of q − origin and of g, masses, cumulative mass."""
+    """Panels of one band: breakpoints in θ, Chebyshev coefficients of the solution and of g, masses, cumulative mass.
+
+    The solution is what the engine solves for at each x: one number δ, or a vector of unknowns.
+    """
 
     map: BandMap
     breaks: Array  # panels + 1
-    delta: Complex  # panels × NODES, Chebyshev coefficients of δ
+    delta: Complex  # panels × NODES (× unknowns), Chebyshev coefficients of the solution
     density: Array  # panels × NODES, Chebyshev coefficients of g
     primitive: Array  # panels × (NODES + 1), Chebyshev coefficients of ∫ g from the panel's start
     cumulative: Array  # panels + 1, mass up to each break
@@ -119,7 +123,7 @@ class PanelBand:
         return panel, (2 * theta - low - high) / (high - low)
 
     def guess(self, theta: Array) -> Complex:
-        """δ(θ) by interpolation: a start for Newton's method."""
+        """The solution at θ by interpolation: a start for Newton's method."""
         panel, local = self.locate(theta)
         return _clenshaw(self.delta[panel], local)
 
@@ -176,22 +180,25 @@ class PanelBand:
 
 
 def _clenshaw(coefficients: NDArray[Any], local: Array) -> NDArray[Any]:
-    """Row-wise Chebyshev series."""
-    total = np.zeros(local.shape, dtype=coefficients.dtype)
+    """Row-wise Chebyshev series: points × NODES (× unknowns)."""
+    place = local.reshape(local.shape + (1,) * (coefficients.ndim - 2))
+    total = np.zeros(coefficients[:, 0].shape, dtype=coefficients.dtype)
     previous = np.zeros_like(total)
     for k in range(coefficients.shape[1] - 1, 0, -1):
-        total, previous = 2 * local * total - previous + coefficients[:, k], total
-    return local * total - previous + coefficients[:, 0]
+        total, previous = 2 * place * total - previous + coefficients[:, k], total
+    return place * total - previous + coefficients[:, 0]
 
 
 def build_panels(
     band_map: BandMap,
     solve: Callable[[Array, Complex | None], tuple[Complex, Array]],
+    resolved: float = _RESOLVED,
 ) -> PanelBand:
     """Halve panels of [0, π/2] until g is resolved on each.
 
     Args:
-        solve: (x, start or None) ↦ (δ, ρ) at points inside the band; None asks for continuation from infinity.
+        solve: (x, start or None) ↦ (solution, ρ) at points inside the band; None asks for continuation from infinity.
+        resolved: last coefficients of g over the largest one of the band; not below the accuracy of ρ.
 
     Raises:
         ConvergenceError: when a panel is still rough at the smallest size.
@@ -206,30 +213,30 @@ def build_panels(
         delta, rho = solve(band_map.point(theta).ravel(), starts)
         mass = rho.reshape(theta.shape) * band_map.slope(theta)
         peak = max(peak, float(mass.max()))
-        todo = _refine(todo, delta.reshape(theta.shape), mass, peak, finished)
+        todo = _refine(todo, delta.reshape(theta.shape + delta.shape[1:]), mass, peak, finished, resolved)
         if not todo:
             return _assemble(band_map, finished)
         if len(todo) > _MOST_PANELS:
             break
     raise ConvergenceError(
-        "resolution of a band", 1.0, _RESOLVED, f"the band [{band_map.left:.6g}, {band_map.right:.6g}] is not resolved"
+        "resolution of a band", 1.0, resolved, f"the band [{band_map.left:.6g}, {band_map.right:.6g}] is not resolved"
     )
 
 
 def _refine(
     todo: list[tuple[float, float, Complex | None]], delta: Complex, mass: Array, peak: float,
-    finished: list[tuple[float, float, Complex, Array]],
+    finished: list[tuple[float, float, Complex, Array]], resolved: float,
 ) -> list[tuple[float, float, Complex | None]]:
     children: list[tuple[float, float, Complex | None]] = []
     for (a, b, _), row, values in zip(todo, delta, mass, strict=True):
         coefficients, series = _TO_COEFFICIENTS @ row, _TO_COEFFICIENTS @ values
         tail = np.abs(series[-3:]).max()
-        if tail <= _RESOLVED * peak or tail * (b - a) <= _ROUNDING_FLOOR * peak:
+        if tail <= resolved * peak or tail * (b - a) <= _ROUNDING_FLOOR * peak:
             finished.append((a, b, coefficients, series))
             continue
         middle = (a + b) / 2
         for low, high, side in ((a, middle, -1), (middle, b, 1)):
-            children.append((low, high, chebyshev.chebval((_POINTS + side) / 2, coefficients)))
+            children.append((low, high, _VANDERMONDE[side] @ coefficients))
     return children
 
 

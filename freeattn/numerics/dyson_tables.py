@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from freeattn.theory.self_energy import Trace
 
 __all__ = ["DysonTables", "Read", "SectorTable", "number_of", "tables_of"]
 
-Real = NDArray[np.float64]
+Real = NDArray[Any]  # of doubles, or of mpmath numbers
 _DIGITS = 17  # of weights that are not rational: below the rounding of doubles
 
 
@@ -52,15 +53,28 @@ class DysonTables:
     output: tuple[Read, ...]
 
 
-def tables_of(system: DysonSystem, values: Mapping[Any, Any] | None = None) -> DysonTables:
+def tables_of(
+    system: DysonSystem, values: Mapping[Any, Any] | None = None, number: Callable[[Any], Any] | None = None
+) -> DysonTables:
     """The arrays of a Dyson system, with a number for each symbol.
+
+    Args:
+        system: the equation.
+        values: a number for each symbol.
+        number: what makes a number of an expression without symbols; a double unless something else is given.
 
     Raises:
         InputError: when a symbol has no value.
     """
-    def number(expression: Any) -> float:
-        return number_of(expression, values)
+    known, make = dict(values or {}), number or _double
 
+    def convert(expression: Any) -> Any:
+        return make(expression.subs(known))
+
+    return _assembled(system, lru_cache(maxsize=None)(convert))
+
+
+def _assembled(system: DysonSystem, number: Callable[[Any], Any]) -> DysonTables:
     first = np.cumsum([0, *(len(sector.nodes) for sector in system.sectors)])
     return DysonTables(
         tuple(table for sector in system.sectors for table in _tables(system, sector, number)),
@@ -79,7 +93,11 @@ def number_of(expression: Any, values: Mapping[Any, Any] | None = None) -> float
     Raises:
         InputError: when a symbol has no value.
     """
-    value = rational_value(expression.subs(dict(values or {})), _DIGITS)
+    return _double(expression.subs(dict(values or {})))
+
+
+def _double(expression: Any) -> float:
+    value = rational_value(expression, _DIGITS)
     return int(value.p) / int(value.q)
 
 
@@ -87,7 +105,8 @@ def _tables(system: DysonSystem, sector: Sector, number: Any) -> list[SectorTabl
     """One table for each node of a sector."""
     blocks, index = sector.blocks, {trace: e for e, trace in enumerate(system.entering)}
     place = {p: i for i, p in enumerate(blocks)}
-    energy = np.zeros((len(index), len(blocks), len(blocks)))
+    copies = np.array([number(system.copies_below(p, sector.depth)) for p in blocks])
+    energy = np.zeros((len(index), len(blocks), len(blocks)), dtype=copies.dtype)
     for target, weight, source in system.terms:
         if target.level >= sector.depth and target.row in place and target.column in place:
             for p, q in {(target.row, target.column), (target.column, target.row)}:
@@ -97,10 +116,9 @@ def _tables(system: DysonSystem, sector: Sector, number: Any) -> list[SectorTabl
     pairs = np.array([[scale * (system.pencil.partners[p] == q) for q in blocks]
                       for p, scale in zip(blocks, scales, strict=True)])
     point = np.diag(np.array(corner, dtype=float))
-    weight = np.array([number(system.copies_below(p, sector.depth)) for p in blocks])
     sources = np.flatnonzero(np.any(energy != 0, axis=(1, 2)))
     return [
-        SectorTable(_fixed(system, sector, node, number) - (pairs - point), point, sources, energy[sources], weight)
+        SectorTable(_fixed(system, sector, node, number) - (pairs - point), point, sources, energy[sources], copies)
         for node in sector.nodes
     ]
 

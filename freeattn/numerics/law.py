@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -11,11 +11,13 @@ import mpmath
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freeattn.errors import BranchError, ConvergenceError, InputError
+from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
+from freeattn.model.expression import Expression
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide, exact_law
-from freeattn.numerics.precise import as_number
+from freeattn.numerics.exact_words import engine_of, words_law
+from freeattn.numerics.precise_integrals import as_number
 from freeattn.numerics.rational import RationalEngine
 from freeattn.theory.transforms import Law
 
@@ -23,6 +25,7 @@ __all__ = ["Atom", "SpectralLaw", "law"]
 
 Array = NDArray[np.float64]
 
+ROUTES = ("transform", "pencil")
 DOUBLE_DIGITS = 15
 _MAX_DIGITS = 2000
 _LEVEL_ROUNDING = 1e-13  # of a computed mass: a level this little above it still belongs to it
@@ -31,21 +34,45 @@ _MASS_TOLERANCE = 1e-9  # of total mass, and of the mean relative to itself; pan
 _QUANTILE_STEPS = 200
 
 
-def law(source: Attention | Law) -> SpectralLaw:
-    """The limiting law of the squared singular values of an attention layer's output, or a law expression in numbers.
+def law(
+    source: Attention | Law | Expression, route: str | None = None, of: str = "gram",
+    sizes: Mapping[Any, Any] | None = None,
+) -> SpectralLaw:
+    """The limiting law of an attention layer's output, of a word in Gaussian letters, or of a law expression.
 
     Args:
-        source: an `Attention` whose sizes or ratios are numbers, or a `Law` of `freeattn.theory.transforms`.
+        source: an `Attention` whose sizes or ratios are numbers, an expression in letters, or a `Law` of
+            `freeattn.theory.transforms`.
+        route: "transform" (closed laws) or "pencil" (the Dyson equation of the words); by default the first where it
+            applies. Both give one law.
+        of: for an expression M, "gram" (eigenvalues of M Mᵀ), "cogram" (of Mᵀ M), or "self-adjoint" (of M = Mᵀ itself).
+        sizes: for an expression, a number for each symbol that it holds, by name, symbol or space.
 
     Raises:
-        InputError: when the source is still symbolic.
-        NotCoveredError: when no law is known for it.
-        BranchError: when the computed law fails its own check (total mass and mean).
+        InputError: when the source is still symbolic, or an argument does not fit it.
+        NotCoveredError: when no law is known for it, or not by this route.
+        BranchError, ConvergenceError: when the numbers fail their own checks.
     """
-    if not isinstance(source, (Attention, Law)):
-        raise InputError("source", source, "an Attention or a law expression")
-    exact = exact_law(source)
-    return SpectralLaw(RationalEngine(exact.curve), exact)
+    if route not in (None, *ROUTES):
+        raise InputError("route", route, f'"transform", "pencil" or None')
+    words = isinstance(source, Expression)
+    if not words and (of != "gram" or sizes is not None):
+        raise InputError("of" if of != "gram" else "sizes", of if of != "gram" else sizes, "nothing but for an expression")
+    if isinstance(source, Law) or (isinstance(source, Attention) and _takes_transforms(source, route)):
+        if route == "pencil":
+            raise NotCoveredError("a law expression has no pencil: build the matrix from letters instead")
+        exact = exact_law(source)
+        return SpectralLaw(RationalEngine(exact.curve), exact)
+    if not isinstance(source, (Attention, Expression)):
+        raise InputError("source", source, "an Attention, an expression in letters, or a law expression")
+    if words and route == "transform":
+        raise NotCoveredError("an expression in letters has no closed law of its own: use the pencil route")
+    words_exact = words_law(source, of, sizes)
+    return SpectralLaw(engine_of(words_exact), words_exact)
+
+
+def _takes_transforms(spec: Attention, route: str | None) -> bool:
+    return route == "transform" or (route is None and spec.covered_by_transforms)
 
 
 class SpectralLaw:

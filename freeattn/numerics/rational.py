@@ -17,8 +17,8 @@ from freeattn.numerics.compile import CompiledCurve, fraction_of
 from freeattn.numerics.continuation import Tracker, newton
 from freeattn.numerics.curve import Chart, ExactCurve
 from freeattn.numerics.edges import find_support
-from freeattn.numerics.engine import Engine
 from freeattn.numerics.gaps import physical_by_continuation, solve_in_gap
+from freeattn.numerics.panel_engine import PanelEngine, near_edge
 from freeattn.numerics.precise import PreciseCurve
 from freeattn.numerics.support import Band, Gap
 
@@ -28,13 +28,11 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _DOUBLE_DIGITS = 40  # exact work behind double results: coefficients, origins and edges are then rounded once
-_MASS_ROUNDING = 1e-13  # of the mass of a band: a level this far above it still belongs to the band
 _FAR = 2.0  # beyond this multiple of the support q is small
 _PURE_POWER = 1e-100  # below this share of the right edge a hard edge is its leading power: corrections are x^{1/k}
-_EDGE_ULPS = 64  # this near an edge the rounding of x moves the root as much as x does: the panel series stands for it
 
 
-class RationalEngine(Engine):
+class RationalEngine(PanelEngine):
     """Engine of a curve x(q), m(q).
 
     Args:
@@ -84,7 +82,7 @@ class RationalEngine(Engine):
     # The continuous part -----------------------------------------------------------------------------------------
 
     @cached_property
-    def _panels(self) -> tuple[PanelBand, ...]:
+    def panels(self) -> tuple[PanelBand, ...]:
         panels = []
         for band, (left, right) in zip(self._bands, self._edges, strict=True):
             if band.right.exponent < 0 or (band.left.exponent < 0 and left != 0):
@@ -115,7 +113,7 @@ class RationalEngine(Engine):
 
     def density(self, x: Array) -> Array:
         result = np.zeros(x.shape)
-        for (left, right), panel in zip(self._edges, self._panels, strict=True):
+        for (left, right), panel in zip(self._edges, self.panels, strict=True):
             inside = (x > left) & (x < right)
             if inside.any():
                 result[inside] = self._density_in(x[inside], left, right, panel)
@@ -132,41 +130,13 @@ class RationalEngine(Engine):
                 above = self._density_in(np.maximum(x, start), left, right, panel)
                 return np.where(x < start, base * (np.minimum(x, start) / start) ** power, above)
         theta = panel.map.angle(x)
-        margin = _EDGE_ULPS * np.spacing(np.array([left, right]))
-        close = (right - x <= margin[1]) | ((x - left <= margin[0]) & (left != 0))
+        close = near_edge(panel, x)
         rho = np.empty(x.shape)
         if close.any():
             rho[close] = panel.density_series(theta[close])
         if not close.all():
             rho[~close] = self._solve_band(x[~close], panel.guess(theta[~close]))[1]
         return rho
-
-    @property
-    def masses(self) -> tuple[float, ...]:
-        return tuple(panel.mass for panel in self._panels)
-
-    def mass_below(self, x: Array) -> Array:
-        total = np.zeros(x.shape)
-        for (left, right), panel in zip(self._edges, self._panels, strict=True):
-            inside = (x > left) & (x < right)
-            total = np.where(x >= right, total + panel.mass, total)
-            if inside.any():
-                total[inside] += panel.mass_to(panel.map.angle(x[inside]))
-        return total
-
-    def quantile(self, mass: Array) -> Array:
-        ends = np.cumsum(self.masses)
-        index = np.clip(np.searchsorted(ends + _MASS_ROUNDING, mass, side="left"), 0, len(ends) - 1)
-        result = np.empty(mass.shape)
-        for k, panel in enumerate(self._panels):
-            chosen = index == k
-            if chosen.any():
-                inner = mass[chosen] - (ends[k - 1] if k else 0.0)
-                result[chosen] = panel.map.point(panel.angle_of_mass(inner))
-        return result
-
-    def integrate(self, function: Callable[[Array], Array]) -> float:
-        return float(sum(panel.integrate(function) for panel in self._panels))
 
     # The Stieltjes transform ---------------------------------------------------------------------------------------
 
@@ -187,7 +157,7 @@ class RationalEngine(Engine):
 
     def _boundary(self, x: Array) -> Complex:
         result = np.full(x.shape, np.nan, dtype=complex)
-        for (left, right), panel in zip(self._edges, self._panels, strict=True):
+        for (left, right), panel in zip(self._edges, self.panels, strict=True):
             if panel.map.order and (x == left).any():
                 raise InputError("z", left, "a point off the hard edge, where the Stieltjes transform is infinite")
             inside = (x > left) & (x < right)
@@ -223,7 +193,7 @@ class RationalEngine(Engine):
             delta = tracker.solve(np.array([z.real - 1j * abs(z.imag)]))
             return complex(delta[0] + tracker.chart.origin_double)
         x = np.array([z.real])
-        for (left, right), panel in zip(self._edges, self._panels, strict=True):
+        for (left, right), panel in zip(self._edges, self.panels, strict=True):
             if left < z.real < right:
                 delta, _ = self._solve_band(x, panel.guess(panel.map.angle(x)))
                 return complex(delta[0] + self._chart.origin_double)
@@ -236,7 +206,7 @@ class RationalEngine(Engine):
         return self._precise_curve(digits).density(x)
 
     def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
-        breaks = [panel.breaks for panel in self._panels]
+        breaks = [panel.breaks for panel in self.panels]
         return self._precise_curve(digits).integrate(function, breaks, upper)
 
 

@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 
 __all__ = ["inverses"]
 
-Complex = NDArray[np.complex128]
+Numbers = NDArray[Any]  # float64 or complex128
 
 _EXPLICIT = 4  # rows: a minor of size 3 is 6 products
 _BALANCING = 4  # rounds; each takes the square root of what is left of the spread of sizes
 
 
-def inverses(matrices: Complex) -> Complex:
+def inverses(matrices: Numbers) -> Numbers:
     """The inverses of K × b × b matrices; not-a-number where one is singular or not finite."""
     with np.errstate(all="ignore"):
         return _explicit(matrices) if matrices.shape[1] <= _EXPLICIT else _balanced(matrices)
 
 
-def _explicit(matrices: Complex) -> Complex:
+def _explicit(matrices: Numbers) -> Numbers:
     size = matrices.shape[1]
     if size == 1:
         return _finite(1 / matrices)
@@ -39,7 +39,7 @@ def _explicit(matrices: Complex) -> Complex:
     return _finite(np.swapaxes(cofactors, 1, 2) / determinant[:, None, None])
 
 
-def _finite(values: Complex) -> Complex:
+def _finite(values: Numbers) -> Numbers:
     bad = ~np.all(np.isfinite(values), axis=(1, 2))
     return np.where(bad[:, None, None], np.nan, values)
 
@@ -52,10 +52,10 @@ def _minors(size: int) -> tuple[Any, Any, Any]:
     return others[:, None, :, None], others[None, :, None, :], signs
 
 
-def _determinants(blocks: Complex) -> Complex:
+def _determinants(blocks: Numbers) -> Numbers:
     """Determinants over the two last axes, as sums over permutations."""
     size = blocks.shape[-1]
-    total = np.zeros(blocks.shape[:-2], dtype=np.complex128)
+    total = np.zeros(blocks.shape[:-2], dtype=blocks.dtype)
     for order in permutations(range(size)):
         inversions = sum(order[i] > order[j] for i in range(size) for j in range(i + 1, size))
         product = np.ones_like(total)
@@ -65,7 +65,7 @@ def _determinants(blocks: Complex) -> Complex:
     return total
 
 
-def _balanced(matrices: Complex) -> Complex:
+def _balanced(matrices: Numbers) -> Numbers:
     left, right = (np.ones(matrices.shape[:2]) for _ in range(2))
     for _ in range(_BALANCING):
         size = np.abs(left[:, :, None] * matrices * right[:, None, :])

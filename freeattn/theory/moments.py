@@ -15,7 +15,7 @@ Source: Helton-Rashidi Far-Speicher, IMRN 2007, rnm086, section 2 (the power ser
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sympy as sp
@@ -51,15 +51,22 @@ class _Local(NamedTuple):
 Series = list[dict[Trace, Any]]  # G by the number of letters
 
 
-def moments(system: DysonSystem, order: int) -> tuple[sp.Expr, ...]:
+def moments(
+    system: DysonSystem, order: int, values: Mapping[sp.Symbol, sp.Rational] | None = None
+) -> tuple[sp.Expr, ...]:
     """m_1 … m_order of the law, exact, in the symbols of sizes, counts, variances and coefficients.
+
+    Args:
+        system: the equation.
+        order: the last moment.
+        values: rational numbers to put in for symbols from the start, which is much faster than doing so at the end.
 
     Raises:
         InputError: for an order that is not a positive integer.
     """
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise InputError("order", order, "a positive integer")
-    weights = _Weights(system)
+    weights = _Weights(system, dict(values or {}))
     length = max(1, *(len(term.word) for term in system.expression.terms))  # an identity counts as a letter
     length = length if system.pencil.of == "self-adjoint" else 2 * length
     total = _corner(system, weights, letters=order * length, degree=order + 1)
@@ -69,7 +76,8 @@ def moments(system: DysonSystem, order: int) -> tuple[sp.Expr, ...]:
 class _Weights:
     """The ring of u and of one generator for each weight that is not a rational number."""
 
-    def __init__(self, system: DysonSystem) -> None:
+    def __init__(self, system: DysonSystem, numbers: dict[sp.Symbol, sp.Rational]) -> None:
+        self._numbers = numbers
         values = [term.weight for term in system.terms]
         values += [system.copies_below(p, level) for p, b in enumerate(system.pencil.blocks)
                    for level in range(len(b.scope))]
@@ -78,12 +86,16 @@ class _Weights:
         for space in system.spaces:
             for node in system.nodes(space):
                 values += [node.weight, *_fixed(system, space, node).values()]
-        self._known = list(dict.fromkeys(value for value in values if not value.is_Rational))
+        self._known = list(dict.fromkeys(v for v in map(self._put, values) if not v.is_Rational))
         names = [f"k{i}" for i in range(len(self._known))]
         self.ring, self.u, *generators = sp.ring(["u", *names], sp.QQ)
         self._generator = dict(zip(self._known, generators, strict=True))
 
+    def _put(self, value: sp.Expr) -> sp.Expr:
+        return value.subs(self._numbers) if self._numbers else value
+
     def __call__(self, value: sp.Expr) -> Any:
+        value = self._put(value)
         return self.ring(sp.QQ.from_sympy(value)) if value.is_Rational else self._generator[value]
 
     def value(self, total: Any, power: int) -> sp.Expr:

@@ -1,0 +1,98 @@
+"""Edges of a law as folds of the real branch: the residual vanishes and the Jacobian is singular.
+
+Newton's method for (u, x, φ) with F = u − Φ(u, x):
+
+    F = 0,      F_u φ = 0,      ℓ·φ = 1,
+
+whose matrix is regular at a simple fold. The null vector φ is the direction in which the traces leave the real axis: at
+an edge of the physical branch every matrix of traces changes by a semidefinite amount along it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freeattn.numerics.trace_equation import EPSILON, TraceEquation
+
+__all__ = ["Fold", "bordered_system", "find_fold"]
+
+Real = NDArray[np.float64]
+
+_STEPS = 30
+_SETTLED = 64 * EPSILON  # relative change of x in a last step
+_SEMIDEFINITE = 1e-6  # relative: eigenvalues of the direction that may be on the wrong side
+
+
+@dataclass(frozen=True)
+class Fold:
+    """An edge: x, the real traces there, and the null vector of the Jacobian."""
+
+    x: float
+    traces: Real
+    direction: Real
+
+
+def find_fold(equation: TraceEquation, x: float, traces: Real, direction: Real) -> Fold | None:
+    """The fold that Newton's method reaches from a guess; None when it reaches none, or one of another branch."""
+    count = equation.count
+    u, size = traces.astype(float), np.maximum(np.abs(traces), np.finfo(float).tiny)
+    phi = direction / np.linalg.norm(direction / size)
+    gauge = phi / size**2
+    gauge /= gauge @ phi
+    scale = np.concatenate([size, [abs(x)], size])
+    for _ in range(_STEPS):
+        with np.errstate(all="ignore"):
+            residual, matrix = bordered_system(equation, u, x, phi, gauge)
+            weights = np.concatenate([size, size, [1.0]])
+            scaled = matrix * scale / weights[:, None]
+        if not (np.isfinite(scaled).all() and np.isfinite(residual).all()):
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                step = -scale * np.linalg.solve(scaled, residual / weights)
+        except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(step).all():
+            return None
+        u, x, phi = u + step[:count], x + step[count], phi + step[count + 1 :]
+        if abs(step[count]) <= _SETTLED * abs(x):
+            return Fold(float(x), u, phi) if _on_physical_branch(equation, u, x, phi) else None
+    return None
+
+
+def bordered_system(equation: TraceEquation, u: Real, x: float, phi: Real, gauge: Real) -> tuple[Real, Real]:
+    """(F, F_u φ, ℓ·φ − 1) and its matrix of derivatives in (u, x, φ)."""
+    count = equation.count
+    value = equation.evaluate(u[None], np.array([x]))
+    g = value.matrices
+    turned = [a @ e @ a for a, e in zip(g, equation.energy(phi[None]), strict=True)]
+    points = [sector.point for sector in equation.tables.sectors]
+    jacobian = equation.jacobian(g)[0]
+    second = -(equation.bilinear(g, turned) + equation.bilinear(turned, g))[0]
+    mixed = -equation.read([a @ p @ t + t @ p @ a for a, p, t in zip(g, points, turned, strict=True)])[0]
+    matrix = np.zeros((2 * count + 1, 2 * count + 1))
+    matrix[:count, :count], matrix[:count, count] = jacobian, -equation.slope(g)[0]
+    matrix[count:-1, :count], matrix[count:-1, count], matrix[count:-1, count + 1 :] = second, mixed, jacobian
+    matrix[-1, count + 1 :] = gauge
+    residual = np.concatenate([u - value.phi[0], jacobian @ phi, [gauge @ phi - 1]])
+    return residual, matrix
+
+
+def _on_physical_branch(equation: TraceEquation, u: Real, x: float, phi: Real) -> bool:
+    """Whether every matrix of traces changes by a semidefinite amount along the null vector, all of one sign."""
+    lowest, highest = [], []
+    matrices, energies = equation.matrices(u[None], np.array([x])), equation.energy(phi[None])
+    for turned in equation.symmetric([g @ e @ g for g, e in zip(matrices, energies, strict=True)]):
+        change = turned[0]
+        if not np.isfinite(change).all():
+            return False
+        size = np.sqrt(np.abs(np.diag(change)))
+        size[size == 0] = 1.0
+        normal = change / size[:, None] / size
+        values = np.linalg.eigvalsh((normal + normal.T) / 2)
+        lowest.append(values[0])
+        highest.append(values[-1])
+    return min(lowest) > -_SEMIDEFINITE or max(highest) < _SEMIDEFINITE

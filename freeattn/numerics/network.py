@@ -1,0 +1,205 @@
+"""Numbers of a law that is given by a Dyson equation: the engine of every model that is a word in Gaussian letters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freeattn.errors import BranchError, ConvergenceError, InputError
+from freeattn.numerics.bands import BandMap, PanelBand, build_panels
+from freeattn.numerics.descent import Descent
+from freeattn.numerics.dyson_tables import DysonTables
+from freeattn.numerics.folds import Fold
+from freeattn.numerics.panel_engine import PanelEngine, near_edge
+from freeattn.numerics.precise_integrals import PreciseIntegrals, as_number
+from freeattn.numerics.precise_traces import PreciseTraces
+from freeattn.numerics.real_axis import BAND, GAP, Axis, Stretch, find_stretches
+from freeattn.numerics.support import Band, Edge
+from freeattn.numerics.trace_equation import TraceEquation
+
+__all__ = ["NetworkEngine"]
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+_REFINEMENTS = (1, 3, 9)  # of the grid, until the masses of the bands add up
+_MASS_TOLERANCE = 1e-9
+_RESOLVED = 1e-11  # of panels: near x = 0 terms cancel and ρ keeps fewer digits than elsewhere
+
+
+class NetworkEngine(PanelEngine):
+    """Engine of a Dyson equation.
+
+    Args:
+        tables: digits ↦ the equation with numbers to that many digits; 0 asks for doubles.
+        size: order of magnitude of the law: the root of its second moment.
+        mass: mass of the continuous part.
+        signed: whether the law may have support below 0.
+
+    Raises:
+        BranchError: when the bands that are found do not add up to the mass.
+    """
+
+    def __init__(self, tables: Callable[[int], DysonTables], size: float, mass: float, signed: bool = False) -> None:
+        self._tables = tables
+        self._equation = TraceEquation(tables(0))
+        self._descent = Descent(self._equation, size)
+        self._axis = Axis(self._equation, self._descent)
+        self._precise: dict[int, PreciseTraces] = {}
+        self._integrals: dict[int, PreciseIntegrals] = {}
+        self._stretches, self._panels = self._resolved(size, mass, signed)
+
+    def _resolved(self, size: float, mass: float, signed: bool) -> tuple[tuple[Stretch, ...], tuple[PanelBand, ...]]:
+        """Bands on finer and finer grids until their masses add up."""
+        found = 0.0
+        if mass <= _MASS_TOLERANCE:
+            return (), ()
+        for refine in _REFINEMENTS:
+            try:
+                stretches = find_stretches(self._axis, size, signed, refine)
+                panels = tuple(self._panels_of(stretch) for stretch in stretches)
+            except (BranchError, ConvergenceError):  # a gap that the grid has not seen, or half of an edge
+                if refine == _REFINEMENTS[-1]:
+                    raise
+                continue
+            found = sum(panel.mass for panel in panels)
+            if abs(found - mass) <= _MASS_TOLERANCE:
+                return stretches, panels
+        raise BranchError(f"the bands found hold mass {found:.12g} instead of {mass:.12g}: one is missing or wrong")
+
+    def _panels_of(self, stretch: Stretch) -> PanelBand:
+        left, right = stretch.ends
+        order = stretch.order if stretch.order > 1 else 0
+
+        def solve(x: Array, start: Complex | None) -> tuple[Complex, Array]:
+            if start is None:
+                near, u = stretch.nearest(x)
+                start = self._axis.predicted(u, near, x)
+            return self._solve_band(x, start)
+
+        return build_panels(BandMap(left, right, order), solve, _RESOLVED)
+
+    @property
+    def panels(self) -> tuple[PanelBand, ...]:
+        return self._panels
+
+    def _solve_band(self, x: Array, start: Complex) -> tuple[Complex, Array]:
+        """(unknowns, ρ) strictly inside a band: Newton from the start where it passes the branch test, else from
+        above."""
+        u, good = self._axis.in_band(start, x)
+        if not good.all():
+            status, u[~good] = self._axis.classify(x[~good])
+            if not (status == BAND).all():
+                raise BranchError(f"no physical root at x = {x[~good][status != BAND][0]!r} inside a band")
+        matrices = self._equation.matrices(u, x.astype(complex))
+        return u, self._equation.output(matrices).imag / np.pi
+
+    # Bands -----------------------------------------------------------------------------------------------------
+
+    def bands(self, digits: int) -> tuple[Band, ...]:
+        precise = self._traces(digits)
+        zero, half = precise.context.zero, Fraction(1, 2)
+
+        def edge(fold: Fold | None, order: int) -> Edge:
+            if fold is not None:
+                return Edge(precise.fold(fold), None, half)
+            return Edge(zero, None, Fraction(1, order) - 1 if order > 1 else Fraction(0))
+
+        return tuple(Band(edge(s.left, s.order), edge(s.right, s.order)) for s in self._stretches)
+
+    def density(self, x: Array) -> Array:
+        result = np.zeros(x.shape)
+        for panel in self.panels:
+            inside = (x > panel.map.left) & (x < panel.map.right)
+            if inside.any():
+                result[inside] = self._density_in(x[inside], panel)
+            if panel.map.order:
+                result[x == panel.map.left] = np.inf
+        return result
+
+    def _density_in(self, x: Array, panel: PanelBand) -> Array:
+        theta = panel.map.angle(x)
+        rho = panel.density_series(theta)
+        inner = ~near_edge(panel, x)
+        if inner.any():
+            rho[inner] = self._solve_band(x[inner], panel.guess(theta[inner]))[1]
+        return rho
+
+    # The Stieltjes transform -------------------------------------------------------------------------------------
+
+    def stieltjes(self, z: Complex) -> Complex:
+        result = np.empty(z.shape, dtype=complex)
+        real = z.imag == 0
+        if (~real).any():
+            upper = np.where(z.imag > 0, z, np.conj(z))[~real]
+            m = self._equation.output(self._equation.matrices(self._descent.solve(upper), upper))
+            result[~real] = np.where(z.imag[~real] > 0, m, np.conj(m))
+        if real.any():
+            x = z.real[real]
+            m = self._equation.output(self._equation.matrices(self._on_axis(x), x.astype(complex)))
+            result[real] = m
+        return result
+
+    def _on_axis(self, x: Array) -> Complex:
+        """The solution at real points, boundary values from the upper half-plane."""
+        u = np.full((x.size, self._equation.count), np.nan + 0j)
+        for panel in self.panels:
+            if panel.map.order and (x == panel.map.left).any():
+                raise InputError(
+                    "z", panel.map.left, "a point off the hard edge, where the Stieltjes transform is infinite"
+                )
+            inside = (x > panel.map.left) & (x < panel.map.right)
+            if inside.any():
+                u[inside] = self._solve_band(x[inside], panel.guess(panel.map.angle(x[inside])))[0]
+        outside = np.isnan(u).any(axis=1)
+        if outside.any():
+            status, u[outside] = self._axis.classify(x[outside])
+            if not (status == GAP).all():
+                raise ConvergenceError(
+                    f"the Stieltjes transform at {x[outside][status != GAP][0]!r}", 1.0, 0.0,
+                    "the point is too near an edge, or 0: take another point, or Im z > 0",
+                )
+        return u
+
+    # Any precision -------------------------------------------------------------------------------------------------
+
+    def _traces(self, digits: int) -> PreciseTraces:
+        if digits not in self._precise:
+            self._precise[digits] = PreciseTraces(self._tables(digits), self._equation, digits)
+        return self._precise[digits]
+
+    def stieltjes_to(self, z: Any, digits: int) -> Any:
+        precise = self._traces(digits)
+        number = as_number(precise.context, z)
+        rounded = complex(number)
+        if precise.context.im(number) == 0:
+            u = self._on_axis(np.array([rounded.real]))[0]
+            return precise.stieltjes(u if np.any(u.imag) else u.real, precise.context.re(number))
+        if rounded.imag == 0:
+            raise InputError("z", str(z), "a real z, or an imaginary part that a double can hold")
+        upper = number if rounded.imag > 0 else precise.context.conj(number)
+        start = self._descent.solve(np.array([complex(upper)]))[0]
+        m = precise.stieltjes(start, upper)
+        return m if rounded.imag > 0 else precise.context.conj(m)
+
+    def density_to(self, x: Any, digits: int) -> Any:
+        precise = self._traces(digits)
+        point = as_number(precise.context, x)
+        for panel, band in zip(self.panels, self.bands(digits), strict=True):
+            if band.left.x < point < band.right.x:
+                place = np.array([float(point)])
+                u = self._solve_band(place, panel.guess(panel.map.angle(place)))[0][0]
+                return precise.context.im(precise.stieltjes(u, point)) / precise.context.pi
+        return precise.context.zero
+
+    def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
+        if digits not in self._integrals:
+            context = self._traces(digits).context
+            self._integrals[digits] = PreciseIntegrals(
+                context, self.bands(digits), lambda x: self.density_to(x, digits), context.mpf(10) ** (-digits)
+            )
+        return self._integrals[digits].integrate(function, [panel.breaks for panel in self.panels], upper)

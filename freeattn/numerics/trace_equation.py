@@ -1,0 +1,238 @@
+"""The Dyson equation in numbers, u = Φ(u, z), vectorized over points: values, derivatives, Newton, the physical root.
+
+Every sector is a small matrix A = C − z·P − Σ_e u_e E_e with inverse G, and each unknown is read off inverses. All
+derivatives are exact: dG = G (P dz + Σ_e E_e du_e) G.
+
+**Rounding.** A computed Φ_e is the exact one for coefficients that are off by a few ulps, so it is off by at most that
+many times B_e = Σ |coefficient|·(|G|·|A|·|G|), |A| being the sum of the moduli of the terms of A. A root is accepted
+when |Φ_e − u_e| is of that size: no smaller residual has a meaning, and it stays meaningful where terms cancel.
+
+**Which root.** At Im z > 0 and at real z inside a band the physical solution is the one whose matrices of traces all
+have a positive definite imaginary part; in a gap it is the real one whose matrices of traces all have a positive
+definite derivative. Both hold for compressions of a resolvent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freeattn.numerics.dyson_tables import DysonTables, Read, SectorTable
+from freeattn.numerics.small_inverse import inverses
+
+__all__ = ["TraceEquation", "Value"]
+
+Real = NDArray[np.float64]
+Numbers = NDArray[Any]  # float64 on a real branch, complex128 elsewhere
+Mask = NDArray[np.bool_]
+
+EPSILON = float(np.finfo(np.float64).eps)
+TOLERANCE = 64 * EPSILON  # of B: a sum of a dozen products, each rounded
+_GOOD_ENOUGH = 8 * EPSILON  # of B: no further step can help
+_NEWTON_STEPS = 14
+_CONE = 1e-9  # how negative an eigenvalue of a normalized matrix may be by rounding
+
+
+class Value(NamedTuple):
+    """Inverses of all sectors, Φ(u), and |Φ − u|/B, the largest over the unknowns of each point."""
+
+    matrices: list[Numbers]
+    phi: Numbers
+    residual: Real
+
+
+class TraceEquation:
+    """u = Φ(u, z) for the unknowns of one system; points come first in every array, unknowns last."""
+
+    def __init__(self, tables: DysonTables) -> None:
+        self.tables = tables
+        self.count = len(tables.reads)
+        self._reads = [_reads_of(tables.reads, k) for k in range(len(tables.sectors))]
+        self._output = [_reads_of((tables.output,), k) for k in range(len(tables.sectors))]
+        self._absolute = [(np.abs(s.constant), np.abs(s.point), np.abs(_flat(s.energy))) for s in tables.sectors]
+        self._roots = [np.sqrt(s.weight)[:, None] / np.sqrt(s.weight) for s in tables.sectors]
+
+    def matrices(self, u: Numbers, z: Numbers) -> list[Numbers]:
+        """(C − z P − Σ u E)⁻¹ in each sector."""
+        found = []
+        for sector in self.tables.sectors:
+            energy = _combined(u, sector)
+            found.append(inverses(sector.constant - energy - z[:, None, None] * sector.point))
+        return found
+
+    def evaluate(self, u: Numbers, z: Numbers) -> Value:
+        """Φ(u), and how far u is from it in units of rounding."""
+        matrices = self.matrices(u, z)
+        phi = self.read(matrices)
+        bound = self._bound(matrices, np.abs(u), np.abs(z))
+        with np.errstate(all="ignore"):
+            residual = np.max(np.abs(phi - u) / bound, axis=1, initial=0.0)
+        return Value(matrices, phi, np.where(np.isfinite(residual), residual, np.inf))
+
+    def output(self, matrices: list[Numbers]) -> Numbers:
+        """m(z)."""
+        return _read(self._output, matrices)[..., 0]
+
+    def read(self, matrices: list[Numbers]) -> Numbers:
+        """The unknowns from matrices of all sectors (two last axes the blocks); linear."""
+        return _read(self._reads, matrices)
+
+    def _bound(self, matrices: list[Numbers], u: Real, z: Real) -> Real:
+        found = []
+        for (constant, point, energy), sector, inverse in zip(
+            self._absolute, self.tables.sectors, matrices, strict=True
+        ):
+            size, terms = np.abs(inverse), constant + (u[:, sector.sources] @ energy).reshape(-1, *constant.shape)
+            with np.errstate(all="ignore"):
+                found.append(size @ (terms + z[:, None, None] * point) @ size)
+        return _read(self._reads, found, absolute=True)
+
+    # Derivatives -----------------------------------------------------------------------------------------------
+
+    def energy(self, direction: Numbers) -> list[Numbers]:
+        """Σ_e E_e·direction_e in each sector."""
+        return [_combined(direction, sector) for sector in self.tables.sectors]
+
+    def jacobian(self, matrices: list[Numbers]) -> Numbers:
+        """1 − ∂Φ/∂u: rows are equations, columns unknowns."""
+        return np.eye(self.count) - self.bilinear(matrices, matrices)
+
+    def bilinear(self, left: list[Numbers], right: list[Numbers]) -> Numbers:
+        """For each unknown, its reads of L·E_e·R (columns e), L and R given sector by sector."""
+        total = np.zeros((len(left[0]), self.count, self.count), dtype=np.result_type(*left))
+        for first, second, sector, reads in zip(left, right, self.tables.sectors, self._reads, strict=True):
+            blocks, sources = len(sector.weight), len(sector.sources)
+            if not sources or not reads.rows.size:
+                continue
+            wide = np.swapaxes(sector.energy, 0, 1).reshape(blocks, sources * blocks)
+            rows = (first[:, reads.rows, :] @ wide).reshape(len(first), -1, sources, blocks)
+            columns = np.swapaxes(second[:, :, reads.columns], 1, 2)
+            part = np.sum(rows * columns[:, :, None, :], axis=3)
+            total[:, :, sector.sources] += reads.coefficients.T @ part
+        return total
+
+    def slope(self, matrices: list[Numbers]) -> Numbers:
+        """∂Φ/∂z."""
+        return self.read([g @ s.point @ g for g, s in zip(matrices, self.tables.sectors, strict=True)])
+
+    def tangent(self, matrices: list[Numbers]) -> Numbers:
+        """du/dz along the branch; not-a-number where the Jacobian is singular."""
+        return self.solve(self.jacobian(matrices), self.slope(matrices), self.sizes(matrices))
+
+    def sizes(self, matrices: list[Numbers]) -> Real:
+        """The natural size of each unknown, √|G_pp G_qq| summed over its reads."""
+        def geometric(g: Numbers) -> Real:
+            diagonal = np.sqrt(np.abs(np.einsum("...pp->...p", g)))
+            return np.maximum(np.abs(g), diagonal[..., :, None] * diagonal[..., None, :])
+
+        return _read(self._reads, [geometric(g) for g in matrices], absolute=True)
+
+    @staticmethod
+    def solve(jacobian: Numbers, right: Numbers, size: Real) -> Numbers:
+        """Solutions of linear systems in units of the size of each unknown; not-a-number where singular."""
+        with np.errstate(all="ignore"):
+            jacobian, right = jacobian * (size[:, None, :] / size[:, :, None]), right / size
+        usable = np.all(np.isfinite(jacobian), axis=(1, 2)) & np.all(np.isfinite(right), axis=1)
+        result = np.full_like(right, np.nan)
+        try:
+            result[usable] = np.linalg.solve(jacobian[usable], right[usable][..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            usable[usable] = np.linalg.det(jacobian[usable]) != 0
+            result[usable] = np.linalg.solve(jacobian[usable], right[usable][..., None])[..., 0]
+        return result * size
+
+    # Roots -----------------------------------------------------------------------------------------------------
+
+    def newton(self, u: Numbers, z: Numbers) -> tuple[Numbers, Mask]:
+        """Newton's method from the given start: (best iterate, whether it is a root to rounding)."""
+        best, kept, current = np.full(len(u), np.inf), u.copy(), u
+        active = np.arange(len(u))
+        for step in range(_NEWTON_STEPS):
+            value = self.evaluate(current, z[active])
+            better = value.residual < best[active]
+            kept[active[better]], best[active[better]] = current[better], value.residual[better]
+            settled = (best[active] <= _GOOD_ENOUGH) | ((best[active] <= TOLERANCE) & ~better)
+            go = ~settled & np.isfinite(value.residual)
+            if step == _NEWTON_STEPS - 1 or not go.any():
+                break
+            active, matrices = active[go], [g[go] for g in value.matrices]
+            current = current[go] + self.solve(
+                self.jacobian(matrices), value.phi[go] - current[go], self.sizes(matrices)
+            )
+        return kept, best <= TOLERANCE
+
+    def in_cone(self, u: Numbers, z: Numbers) -> Mask:
+        """Whether every matrix of traces has a positive definite imaginary part (to rounding)."""
+        good = np.ones(len(u), dtype=bool)
+        for g in self.symmetric(self.matrices(u, z)):
+            scale = np.sqrt(np.abs(np.einsum("kpp->kp", g)))
+            good &= _definite(g.imag, EPSILON * scale[:, :, None] * scale[:, None, :])
+        return good
+
+    def symmetric(self, matrices: list[Numbers]) -> list[Numbers]:
+        """Matrices of all sectors with the copies of blocks shared out, which makes them symmetric."""
+        return [g * root for g, root in zip(matrices, self._roots, strict=True)]
+
+    def increasing(self, u: Real, z: Real) -> Mask:
+        """Whether every matrix of traces of a real solution has a positive definite derivative."""
+        matrices = self.matrices(u, z)
+        change = self.energy(self.tangent(matrices))
+        good = np.ones(len(u), dtype=bool)
+        rates = [g @ (s.point + e) @ g for g, s, e in zip(matrices, self.tables.sectors, change, strict=True)]
+        for rate in self.symmetric(rates):
+            good &= _definite(rate, np.zeros_like(rate))
+        return good
+
+
+def _definite(matrices: Real, noise: Real) -> Mask:
+    """Positive definite, up to rounding of the entries and `noise` in them."""
+    diagonal = np.einsum("kpp->kp", matrices)
+    with np.errstate(all="ignore"):
+        good = np.all(diagonal > 0, axis=1)
+        scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        units = scale[:, :, None] * scale[:, None, :]
+        normal, slack = matrices * units, np.max(noise * units, axis=(1, 2))
+    good &= np.all(np.isfinite(normal), axis=(1, 2))
+    normal[~good] = np.eye(matrices.shape[1])
+    if matrices.shape[1] == 1:
+        return good
+    lowest = np.linalg.eigvalsh((normal + np.swapaxes(normal, 1, 2)) / 2)[:, 0]
+    return good & (lowest > -_CONE - 100 * slack)
+
+
+class _Reads(NamedTuple):
+    """Entries (row, column) of one sector, and the coefficients with which they enter each sum (entries × sums)."""
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    coefficients: Real
+
+
+def _reads_of(sums: tuple[tuple[Read, ...], ...], sector: int) -> _Reads:
+    found = [(number, read) for number, reads in enumerate(sums) for read in reads if read.sector == sector]
+    coefficients = np.zeros((len(found), len(sums)))
+    for place, (number, read) in enumerate(found):
+        coefficients[place, number] = read.coefficient
+    rows, columns = (np.array([getattr(read, name) for _, read in found], dtype=np.intp) for name in ("row", "column"))
+    return _Reads(rows, columns, coefficients)
+
+
+def _read(reads: list[_Reads], matrices: list[Numbers], absolute: bool = False) -> Numbers:
+    """Σ coefficient × entry for each sum."""
+    parts = [
+        matrix[..., r.rows, r.columns] @ (np.abs(r.coefficients) if absolute else r.coefficients)
+        for r, matrix in zip(reads, matrices, strict=True) if r.rows.size
+    ]
+    return np.sum(parts, axis=0)
+
+
+def _flat(energy: Real) -> Real:
+    return energy.reshape(len(energy), -1)
+
+
+def _combined(u: Numbers, sector: SectorTable) -> Numbers:
+    """Σ_e u_e E_e."""
+    size = len(sector.weight)
+    return (u[:, sector.sources] @ _flat(sector.energy)).reshape(-1, size, size)
