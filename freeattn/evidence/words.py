@@ -23,6 +23,7 @@ __all__ = ["LAWS", "Numbers", "sample_words"]
 
 LAWS = ("gram", "cogram", "self-adjoint")
 _ONE_THREAD_BELOW = 2048  # as for attention: threads that wait for a busy core cost more than they bring
+_EPSILON = float(np.finfo(np.float64).eps)
 _ASYMMETRY = 1e-10  # of M over its largest entry: rounding is far below
 
 
@@ -185,7 +186,9 @@ def _copy(term: Term, place: int, choice: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _eigenvalues(matrix: Matrix) -> Matrix:
-    return np.asarray(np.linalg.eigvalsh(matrix), dtype=np.float64)
+    """Ascending; what double precision cannot tell from zero is 0, so that an atom there can be counted."""
+    found = np.asarray(np.linalg.eigvalsh(matrix), dtype=np.float64)
+    return np.where(np.abs(found) < len(found) * _EPSILON * np.abs(found).max(), 0.0, found)
 
 
 def _check_symmetric(matrix: Matrix) -> None:
