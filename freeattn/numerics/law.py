@@ -54,7 +54,7 @@ def law(
         BranchError, ConvergenceError: when the numbers fail their own checks.
     """
     if route not in (None, *ROUTES):
-        raise InputError("route", route, f'"transform", "pencil" or None')
+        raise InputError("route", route, '"transform", "pencil" or None')
     words = isinstance(source, Expression)
     if not words and (of != "gram" or sizes is not None):
         raise InputError("of" if of != "gram" else "sizes", of if of != "gram" else sizes, "nothing but for an expression")
