@@ -183,6 +183,18 @@ def test_thetas_belong_to_betas():
     assert [t.theta_1 for t in alike.thetas] == [sym.THETA_1]
 
 
+@pytest.mark.parametrize("fields", [*CLOSED, *OPEN], ids=name)
+def test_theta_is_a_scale_where_words_are_homogeneous(fields):
+    """m_k is homogeneous of degree k in θ₁ and θ₂, except beside the tokens of a residual connection and for unlike β."""
+    words = words_of(Attention(**fields))
+    symbols = {s for theta in words.thetas for s in (theta.theta_1, theta.theta_2)}
+    second = exact_moments(Attention(**fields), 2)[1]
+    doubled = sp.expand(second.subs({s: 2 * s for s in symbols}, simultaneous=True) - 4 * second)
+    one_pair = len(words.thetas) == 1
+    assert words.homogeneous == (doubled == 0 and one_pair)
+    assert words.homogeneous == ("residual" not in fields and "heads" not in fields)
+
+
 def test_assumptions_name_what_the_theorem_does_not_cover():
     plain, latent = Attention(**VALUES), Attention(**VALUES, latent=Latent(20, normalized=True), query_latent=Latent(9))
     names = [{a.name for a in words_of(spec).assumptions} for spec in (plain, latent)]
