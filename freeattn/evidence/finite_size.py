@@ -63,7 +63,8 @@ def finite_size(spec: Attention) -> FiniteSize:
     """
     heads = spec.n_kv_heads if spec.output == "head-sum" else spec.n_heads
     parts = [(family.count / spec.n_heads, _of_head(spec, family)) for family in spec.families]
-    loss, gain, spread = (sum(share * getattr(one, name) for share, one in parts) for name in ("loss", "gain", "spread"))
+    names = ("loss", "gain", "spread")
+    loss, gain, spread = (sum(share * getattr(one, name) for share, one in parts) for name in names)
     return FiniteSize(loss, gain, spread if loss == 1 else spread / heads)
 
 

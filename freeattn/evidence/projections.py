@@ -19,8 +19,8 @@ __all__ = ["Projections"]
 class Projections:
     """Q_r, K_r and V_r, computed when asked for; what all heads share is computed once.
 
-    A latent is D = X W^D, its rows scaled to ‖D_i‖² = rank when it is normalized. Keys are D U^K, beside them X W^P when
-    some coordinates carry positions; values are D U^V, the keys themselves, or ρK + √(1 − ρ²) D U^V.
+    A latent is D = X W^D, its rows scaled to ‖D_i‖² = rank when it is normalized. Keys are D U^K, beside them X W^P
+    when some coordinates carry positions; values are D U^V, the keys themselves, or ρK + √(1 − ρ²) D U^V.
     """
 
     def __init__(self, spec: Attention, weights: Weights) -> None:

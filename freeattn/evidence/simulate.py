@@ -8,7 +8,8 @@ from typing import Any, overload
 import numpy as np
 
 from freeattn.errors import InputError
-from freeattn.evidence import sampling, verify as layers
+from freeattn.evidence import sampling
+from freeattn.evidence import verify as layers
 from freeattn.evidence.compare import ComparableLaw
 from freeattn.evidence.sampling import Sample
 from freeattn.evidence.verify import Verification
@@ -24,7 +25,9 @@ Progress = Callable[[int, int], None]
 
 
 @overload
-def sample(model: Attention, seed: int | np.random.SeedSequence = ..., *, sizes: None = ..., of: str = ...) -> Sample: ...
+def sample(
+    model: Attention, seed: int | np.random.SeedSequence = ..., *, sizes: None = ..., of: str = ...
+) -> Sample: ...
 
 
 @overload

@@ -71,8 +71,10 @@ class Weights:
         """
         inputs, shape = self._spec.inputs, (self.n_tokens, self.d_model)
         if not isinstance(inputs, OrthogonalInput):
-            gaussian = self._stream(_INPUT, 0).standard_normal(shape)
-            return gaussian * _feature_scales(inputs, self.d_model) if isinstance(inputs, FeatureCovariance) else gaussian
+            tokens = self._stream(_INPUT, 0).standard_normal(shape)
+            if isinstance(inputs, FeatureCovariance):
+                tokens *= _feature_scales(inputs, self.d_model)
+            return tokens
         gaussian = self._stream(_INPUT, 0).standard_normal(shape[::-1])
         frame, triangle = np.linalg.qr(gaussian)
         frame *= np.where(np.diagonal(triangle) < 0, -1.0, 1.0) * math.sqrt(self.d_model)

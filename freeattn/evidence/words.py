@@ -23,6 +23,7 @@ __all__ = ["LAWS", "Numbers", "sample_words"]
 
 LAWS = ("gram", "cogram", "self-adjoint")
 _ONE_THREAD_BELOW = 2048  # as for attention: threads that wait for a busy core cost more than they bring
+_EPSILON = float(np.finfo(np.float64).eps)
 _ASYMMETRY = 1e-10  # of M over its largest entry: rounding is far below
 
 
@@ -50,8 +51,8 @@ def sample_words(
         matrix = draw.matrix()
         if of == "self-adjoint":
             _check_symmetric(matrix)
-            return np.linalg.eigvalsh(matrix)
-        return np.linalg.eigvalsh(matrix @ matrix.T if of == "gram" else matrix.T @ matrix)
+            return _eigenvalues(matrix)
+        return _eigenvalues(matrix @ matrix.T if of == "gram" else matrix.T @ matrix)
 
 
 @final
@@ -105,7 +106,8 @@ class Numbers:
         known = {}
         for symbol in quantity.free_symbols:
             if symbol not in self._given and str(symbol) not in self._by_name:
-                raise InputError(field, quantity, f"a number for {symbol} to draw matrices: sizes={{{str(symbol)!r}: …}}")
+                allowed = f"a number for {symbol} to draw matrices: sizes={{{str(symbol)!r}: …}}"
+                raise InputError(field, quantity, allowed)
             known[symbol] = self._given.get(symbol, self._by_name.get(str(symbol)))
         return quantity.subs(known)
 
@@ -132,24 +134,23 @@ class _Draw:
 
     def _add(self, total: Matrix, coefficient: float, factors: list[tuple[Factor, tuple[int, ...]]]) -> None:
         """Add a word to `total`; inclusions at its ends choose the block that it goes to."""
-        while factors and factors[0][0].includes:
-            total = self._block(total, *factors.pop(0))
-        while factors and isinstance(factors[-1][0].letter, Inclusion):
-            total = self._block(total.T, *factors.pop()).T
+        while factors and isinstance(first := factors[0][0].letter, Inclusion) and not factors[0][0].transposed:
+            total = self._block(total, first, factors.pop(0)[1])
+        while factors and isinstance(last := factors[-1][0].letter, Inclusion):
+            total = self._block(total.T, last, factors.pop()[1]).T
         matrices = [self._factor(factor, copy) for factor, copy in factors]
         if not matrices:
             total += coefficient * np.eye(len(total))
         else:
             total += coefficient * (matrices[0] if len(matrices) == 1 else np.linalg.multi_dot(matrices))
 
-    def _block(self, total: Matrix, factor: Factor, copy: tuple[int, ...]) -> Matrix:
+    def _block(self, total: Matrix, inclusion: Inclusion, copy: tuple[int, ...]) -> Matrix:
         """The rows of one copy of the part that an inclusion includes; a view."""
-        whole, number = factor.letter.whole, factor.letter.number
         index = 0
-        for family, which in zip(factor.letter.chain, copy, strict=True):
+        for family, which in zip(inclusion.chain, copy, strict=True):
             index = index * self.numbers.count(family) + which
-        size = self.numbers.size(whole.parts[number].space)
-        start = sum(self.numbers.part(part) for part in whole.parts[:number]) + index * size
+        size = self.numbers.size(inclusion.part.space)
+        start = sum(self.numbers.part(part) for part in inclusion.whole.parts[: inclusion.number]) + index * size
         return total[start : start + size]
 
     def _factor(self, factor: Factor, copy: tuple[int, ...]) -> Matrix:
@@ -179,8 +180,15 @@ def _copy(term: Term, place: int, choice: tuple[int, ...]) -> tuple[int, ...]:
     bound = {s.family: c for s, c in zip(term.sums, choice, strict=True) if s.start <= place < s.stop}
     letter = term.word[place].letter
     if any(family not in bound for family in letter.chain):
-        raise InputError("expression", str(term), f"a sum {letter.chain[-1]}.sum(…): {letter} is one matrix for each copy")
+        allowed = f"a sum {letter.chain[-1]}.sum(…): {letter} is one matrix for each copy"
+        raise InputError("expression", str(term), allowed)
     return tuple(bound[family] for family in letter.chain)
+
+
+def _eigenvalues(matrix: Matrix) -> Matrix:
+    """Ascending; what double precision cannot tell from zero is 0, so that an atom there can be counted."""
+    found = np.asarray(np.linalg.eigvalsh(matrix), dtype=np.float64)
+    return np.where(np.abs(found) < len(found) * _EPSILON * np.abs(found).max(), 0.0, found)
 
 
 def _check_symmetric(matrix: Matrix) -> None:

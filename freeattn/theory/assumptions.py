@@ -100,5 +100,5 @@ NORMALIZED_LATENT = Assumption(
 BEYOND_THEOREM = Assumption(
     "equivalence beyond the theorem", "the Gaussian equivalent holds for this layer too: given tokens, keys, values "
     "and output map, attention acts as its linear part and independent noise",
-    "agreement with simulated attention (docs/laws); the theorem is for orthogonal tokens and independent query weights",
+    "agreement with simulated attention (docs/laws); the theorem is for orthogonal tokens, queries straight from them",
 )

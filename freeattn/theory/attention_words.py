@@ -18,7 +18,7 @@ import sympy as sp
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression, concatenate
 from freeattn.model.inputs import FeatureCovariance, OrthogonalInput
-from freeattn.model.quantities import Quantity, is_infinite, is_symbolic, ratio
+from freeattn.model.quantities import Quantity, is_infinite, ratio
 from freeattn.model.scores import ScoreFunction
 from freeattn.model.ties import KeyValueCorrelation
 from freeattn.theory import assumptions as given
@@ -62,6 +62,8 @@ class Words:
         values: each symbol's value in units of n_tokens, exact; the number of heads may be infinite (sympy's oo, widths
             of a head then being total widths over the symbol of the number of heads).
         thetas: the θ's, which are not in `values`; heads with equal β share them.
+        homogeneous: True when M Mᵀ is homogeneous of degree one in θ₁ and θ₂ of one pair, so that the law for θ₁ = 1,
+            θ₂ = c is dilated by θ₁. A residual connection and heads of different β are not.
         rules, assumptions: what it rests on.
     """
 
@@ -69,6 +71,7 @@ class Words:
     of: str
     values: Values
     thetas: tuple[Thetas, ...]
+    homogeneous: bool
     rules: tuple[Rule, ...]
     assumptions: tuple[Assumption, ...]
 
@@ -89,6 +92,7 @@ def words_of(spec: Attention) -> Words:
         of="gram",
         values=_values(spec, families),
         thetas=tuple(Thetas(one, two, spec.scores, beta) for one, two, beta in pairs),
+        homogeneous=spec.residual is None and len(pairs) == 1,
         rules=(EQUIVALENCE, WORDS),
         assumptions=tuple(dict.fromkeys((*used, *WORDS.assumptions, *opened))),
     )

@@ -44,7 +44,7 @@ VARIANTS = [
     {**SIZES, "tie": "key-value-output", "inputs": "gaussian"},
     {**OUTPUTS["mha"], "latent": Latent(9), "n_kv_heads": 2},
     {**OUTPUTS["mha"], "latent": Latent(9, shared=False, normalized=True), "query_latent": Latent(7)},
-    {**OUTPUTS["mha"], "latent": Latent(9, normalized=True), "query_latent": Latent(7, False, True), "position_width": 4},
+    {**OUTPUTS["mha"], "latent": Latent(9), "query_latent": Latent(7, False, normalized=True), "position_width": 4},
     {**SIZES, "tie": "key-value-output", "latent": Latent(9), "position_width": 4},
     {**OUTPUTS["head-sum"], "latent": Latent(9), "position_width": 4},
     {**OUTPUTS["mha"], "d_out": 60, "residual": "3/4", "value_scale": 2},

@@ -86,7 +86,7 @@ def test_mean_for_gaussian_tokens():
 @pytest.mark.parametrize(
     ("fields", "limit"),
     [
-        ({"inputs": FeatureCovariance((3,)), "d_value": 12}, {"inputs": "gaussian", "d_value": 12}),  # one eigenvalue is no covariance
+        ({"inputs": FeatureCovariance((3,)), "d_value": 12}, {"inputs": "gaussian", "d_value": 12}),
         ({"tie": KeyValueCorrelation(0), "d_value": 12}, {"d_value": 12}),
         ({"heads": [Heads(1, 12, 12), Heads(3, 12, 12)]}, {"d_value": 12}),
     ],
@@ -181,6 +181,18 @@ def test_thetas_belong_to_betas():
     assert [(str(t.theta_1), t.beta) for t in words.thetas] == [("theta_1_1", 1), ("theta_1_2", sp.Rational(1, 2))]
     alike = words_of(Attention(n_tokens=60, d_model=90, heads=[Heads(1, 12, 10), Heads(3, 6, 20)]))
     assert [t.theta_1 for t in alike.thetas] == [sym.THETA_1]
+
+
+@pytest.mark.parametrize("fields", [*CLOSED, *OPEN], ids=name)
+def test_theta_is_a_scale_where_words_are_homogeneous(fields):
+    """m_k is homogeneous of degree k in θ₁ and θ₂, except beside the tokens of a residual connection and for unlike β."""
+    words = words_of(Attention(**fields))
+    symbols = {s for theta in words.thetas for s in (theta.theta_1, theta.theta_2)}
+    second = exact_moments(Attention(**fields), 2)[1]
+    doubled = sp.expand(second.subs({s: 2 * s for s in symbols}, simultaneous=True) - 4 * second)
+    one_pair = len(words.thetas) == 1
+    assert words.homogeneous == (doubled == 0 and one_pair)
+    assert words.homogeneous == ("residual" not in fields and "heads" not in fields)
 
 
 def test_assumptions_name_what_the_theorem_does_not_cover():
