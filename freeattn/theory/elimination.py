@@ -18,7 +18,8 @@ from freeattn.theory.generic import GenericPoint, Gradient
 
 __all__ = ["Elimination", "eliminate_variables"]
 
-_EXHAUSTIVE = 2  # unknowns beside the output that are searched through; three would be 10⁴ sets already
+_EXHAUSTIVE = 2  # unknowns that are searched through together; three would be 10⁴ sets already
+_MANY = 32  # candidates beyond which the later unknowns are chosen one by one
 
 
 class Elimination(NamedTuple):
@@ -37,16 +38,16 @@ class _Relation(NamedTuple):
     solvable: int
 
 
-def eliminate_variables(point: GenericPoint, output: int, candidates: Sequence[int]) -> Elimination:
-    """The elimination with the fewest unknowns, the output among them, all of them taken from the candidates.
+def eliminate_variables(point: GenericPoint, output: int, preferred: Sequence[int]) -> Elimination:
+    """The elimination with the fewest unknowns: the output, and others among the preferred variables if these suffice.
 
     Raises:
-        NotCoveredError: when the relations do not determine the candidates.
+        NotCoveredError: when the relations do not determine all variables.
     """
     gradients = [point.gradient(polynomial) for polynomial in point.relations.polynomials]
     relations = [r for number, gradient in enumerate(gradients) if (r := _relation(point, number, gradient))]
     goal = sum(1 << i for i in range(len(point.relations.variables)) if point.numbers[i] is not None)
-    unknowns = _unknowns(relations, output, candidates, goal)
+    unknowns = _unknowns(relations, output, _enough(relations, preferred, goal), goal)
     steps = _steps(relations, _mask(unknowns))
     used = {number for _, number in steps}
     remaining = [r.number for r in relations if r.number not in used]
@@ -87,6 +88,13 @@ def _closure(relations: list[_Relation], known: int) -> int:
     return known
 
 
+def _enough(relations: list[_Relation], first: Sequence[int], goal: int) -> Sequence[int]:
+    """The preferred candidates if everything follows from them, else all variables."""
+    if _closure(relations, _mask(first)) & goal == goal:
+        return first
+    return [*first, *(i for i in range(goal.bit_length()) if goal >> i & 1 and i not in first)]
+
+
 def _unknowns(relations: list[_Relation], output: int, candidates: Sequence[int], goal: int) -> tuple[int, ...]:
     others = [i for i in candidates if i != output]
     chosen: tuple[int, ...] = (output,)
@@ -95,10 +103,9 @@ def _unknowns(relations: list[_Relation], output: int, candidates: Sequence[int]
         if start & goal == goal:
             return _pruned(relations, chosen, goal)
         useful = [i for i in others if not start >> i & 1]
-        if not useful:
-            raise NotCoveredError("the relations of the Dyson equation do not determine all traces")
         best = (-1, (useful[0],))
-        for size in range(1, _EXHAUSTIVE + 1):
+        together = _EXHAUSTIVE if len(chosen) == 1 or len(useful) <= _MANY else 1
+        for size in range(1, together + 1):
             for more in combinations(useful, size):
                 reached = _closure(relations, start | _mask(more)) & goal
                 if reached == goal:

@@ -8,6 +8,7 @@ no number of it enters a result.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import mpmath
@@ -106,7 +107,10 @@ def generic_point(system: DysonSystem, relations: Relations) -> GenericPoint:
                           *(value.free_symbols for value in relations.coefficients.values())) - {sym.Z}
     chosen = {s: 1 + sp.Rational(7 * k * k + 3 * k + 5, 2003) for k, s in enumerate(sorted(symbols, key=str))}
 
+    @lru_cache(maxsize=None)
     def number(value: sp.Expr) -> Any:
+        if value.is_Rational:
+            return context.mpf(int(value.p)) / int(value.q)
         real, imaginary = sp.N(value.subs(chosen), _DIGITS).as_real_imag()
         parts = [context.make_mpf(sp.Float(part, _DIGITS)._mpf_) for part in (real, imaginary)]
         return context.mpc(*parts) if imaginary else parts[0]
@@ -135,7 +139,7 @@ def _solved(system: DysonSystem, context: Any, number: Any) -> dict[sp.Symbol, A
         for table in tables:
             inverse = _inverse(table, traces, context)
             for trace, i, j, copies, deeper in table.traces:
-                fresh[trace] = (inverse[i, j] - sum(c * fresh[t] for t, c in deeper)) / copies
+                fresh[trace] = (inverse[i][j] - sum(c * fresh[t] for t, c in deeper)) / copies
         change = max(abs(fresh[t] - traces[t]) / (abs(fresh[t]) + context.mpf(10) ** -_DIGITS) for t in traces)
         traces = fresh
         if change < _SETTLED:
@@ -145,14 +149,13 @@ def _solved(system: DysonSystem, context: Any, number: Any) -> dict[sp.Symbol, A
 
 def _table(system: DysonSystem, sector: Sector, context: Any, number: Any) -> _Table:
     place = {p: i for i, p in enumerate(sector.blocks)}
-    nodes = [(number(weight), context.matrix([[number(c.subs(sym.Z, _FAR)) for c in matrix.row(i)]
-                                              for i in range(matrix.rows)]))
+    nodes = [(number(weight), [[number(c.xreplace({sym.Z: sp.Integer(_FAR)})) for c in row] for row in matrix.tolist()])
              for weight, matrix in constants_of(system, sector)]
     energy = []
     for target, weight, source in system.terms:
         for p, q in {(target.row, target.column), (target.column, target.row)}:
             if target.level >= sector.depth and p in place and q in place:
-                energy.append((place[p], place[q], number(weight * system.copies_below(q, target.level)), source))
+                energy.append((place[p], place[q], number(weight) * number(system.copies_below(q, target.level)), source))
     traces = []
     for trace in system.traces:
         scope = system.pencil.blocks[trace.row].scope[: trace.level]
@@ -164,12 +167,29 @@ def _table(system: DysonSystem, sector: Sector, context: Any, number: Any) -> _T
     return _Table(nodes, energy, traces)
 
 
-def _inverse(table: _Table, traces: dict[Trace, Any], context: Any) -> Any:
-    total = None
+def _inverse(table: _Table, traces: dict[Trace, Any], context: Any) -> list[list[Any]]:
+    """Σ_k w_k (C(t_k) − Σ)⁻¹ of a sector."""
+    size = len(table.nodes[0][1])
+    total = [[context.zero] * size for _ in range(size)]
     for weight, constant in table.nodes:
-        matrix = constant.copy()
+        matrix = [list(row) for row in constant]
         for i, j, coefficient, source in table.energy:
-            matrix[i, j] -= coefficient * traces[source]
-        inverse = weight * context.inverse(matrix)
-        total = inverse if total is None else total + inverse
+            matrix[i][j] -= coefficient * traces[source]
+        inverse = _inverted(matrix, context)
+        total = [[a + weight * b for a, b in zip(*rows, strict=True)] for rows in zip(total, inverse, strict=True)]
     return total
+
+
+def _inverted(matrix: list[list[Any]], context: Any) -> list[list[Any]]:
+    """The inverse by Gauss and Jordan, with the largest pivots."""
+    size = len(matrix)
+    rows = [[*row, *(context.mpf(int(i == j)) for j in range(size))] for i, row in enumerate(matrix)]
+    for k in range(size):
+        best = max(range(k, size), key=lambda i: abs(rows[i][k]))
+        rows[k], rows[best] = rows[best], rows[k]
+        pivot = rows[k][k]
+        rows[k] = [value / pivot for value in rows[k]]
+        for i in range(size):
+            if i != k and (factor := rows[i][k]):
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[size:] for row in rows]

@@ -99,11 +99,12 @@ class _Builder:
         return any(t[:2] == trace[:2] and t.level < trace.level for t in self.system.traces)
 
     def _name(self, kind: str, sector: Sector, p: int, q: int) -> sp.Symbol:
-        first, second = self.pencil.blocks[p].name, self.pencil.blocks[q].name
-        return sp.Symbol(f"{kind}_{first}_{second}" + (f"_depth_{sector.depth}" if self._is_deep(sector) else ""))
-
-    def _is_deep(self, sector: Sector) -> bool:
-        return any(self.pencil.blocks[p].scope for p in sector.blocks)
+        """s_p_q or t_p_q; where copies are told apart in a deeper sector, the name says what is summed over."""
+        first, second = self.pencil.blocks[p], self.pencil.blocks[q]
+        name = f"{kind}_{first.name}_{second.name}"
+        if any(p in other.blocks and q in other.blocks and other.depth > sector.depth for other in self.system.sectors):
+            name += f"_over_{first.scope[sector.depth].name}"
+        return sp.Symbol(name)
 
     def _sector(self, number: int, sector: Sector) -> _Small:
         energy: dict[tuple[int, int], _Entry] = {}
@@ -132,8 +133,10 @@ class _Builder:
         """An entry with a single trace; a sum of several gets a symbol of its own."""
         if len(form.terms) > 1:
             self.sums[name] = form
-            what = "self-energy" if kind == "s" else "sum over copies of the trace"
-            self.meanings[name] = f"{what} of blocks {name.name.split('_')[1]}, {name.name.split('_')[2]}"
+            _, first, second, *over = name.name.split("_")
+            what = "entry" if kind == "s" else "sum of the traces"
+            self.meanings[name] = f"{what} of {'the self-energy at' if kind == 's' else ''} block ({first}, {second})" + (
+                f", summed over {over[1]}" if over else "")
             return _Entry(sp.S.Zero, -sp.S.One if kind == "s" else sp.S.One, name)
         if not form.terms:
             return _Entry(sp.S.Zero, sp.S.Zero, None)
