@@ -12,9 +12,14 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Attention": "freeattn.model.attention",
-    "Ratios": "freeattn.model.attention",
+    "Ratios": "freeattn.model.ratios",
     "Ties": "freeattn.model.ties",
+    "KeyValueCorrelation": "freeattn.model.ties",
+    "Latent": "freeattn.model.latent",
+    "Heads": "freeattn.model.heads",
     "OrthogonalInput": "freeattn.model.inputs",
+    "GaussianInput": "freeattn.model.inputs",
+    "FeatureCovariance": "freeattn.model.inputs",
     "Softmax": "freeattn.model.scores",
     "Linear": "freeattn.model.scores",
     "ReLU": "freeattn.model.scores",

@@ -4,49 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from freeattn.errors import InputError
-from freeattn.model.inputs import OrthogonalInput, as_inputs
-from freeattn.model.quantities import (
-    Quantity,
-    as_positive,
-    as_size,
-    decode,
-    encode,
-    is_infinite,
-    is_known,
-    is_symbolic,
-    ratio,
-)
-from freeattn.model.scores import ScoreFunction, Softmax, as_scores
-from freeattn.model.ties import Ties, as_ties
+from freeattn.model.checks import OUTPUTS, resolved
+from freeattn.model.conditions import law_quantities, open_conditions
+from freeattn.model.forms import fields_from_form, form_of
+from freeattn.model.heads import Heads
+from freeattn.model.inputs import InputLaw, OrthogonalInput
+from freeattn.model.latent import Latent
+from freeattn.model.quantities import Quantity, as_size, is_infinite, is_known, is_symbolic, ratio
+from freeattn.model.ratios import Ratios
+from freeattn.model.scores import ScoreFunction, Softmax
+from freeattn.model.ties import KeyValueCorrelation, Ties
 
 __all__ = ["OUTPUTS", "Attention", "Ratios"]
 
-OUTPUTS = ("mha", "values", "attention", "head-sum")
-_NEEDS_VALUES = ("mha", "values")
 _UNTIED = Ties()
 _ORTHOGONAL = OrthogonalInput()
 _SOFTMAX = Softmax()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ratios:
-    """A layer without sizes: total widths over tokens, and tokens over d_model."""
-
-    gamma_key: Quantity
-    gamma_value: Quantity = None
-    gamma_out: Quantity = None
-    tokens_per_width: Quantity = 1
-
-    def __post_init__(self) -> None:
-        for name in ("gamma_key", "gamma_value", "gamma_out", "tokens_per_width"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, as_positive(name, value))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +35,7 @@ class Attention:
     A_r^⊥ is A_r minus its rank-one mean (11ᵀ/n for softmax). `output` names the matrix M whose squared singular values
     (the n_tokens eigenvalues of M Mᵀ) the law describes:
 
-    - "mha": [A_r^⊥ V_r] W^O, with W^O entries N(0, 1/(n_heads d_value));
+    - "mha": [A_r^⊥ V_r] W^O, with W^O entries N(0, 1/(n_heads d_value)), one over the total width of the values;
     - "values": [A_r^⊥ V_r];
     - "attention": √(n/h)·[A_1^⊥ … A_h^⊥];
     - "head-sum": √(n h)·(mean over r of A_r^⊥).
@@ -68,14 +46,24 @@ class Attention:
         d_out: width of the output, only for "mha" (default d_model).
         n_kv_heads: number of distinct key/value heads; divides n_heads (default n_heads).
         beta: inverse temperature β > 0 of the scores.
-        tie: "none" or "key-value" (W^V = W^K within each head), or a `Ties` value.
+        tie: "none", "key-value" (W^V = W^K within each head), "output-key" (W^O is W^Kᵀ, scaled; d_out = d_model),
+            "key-value-output" (both), a `KeyValueCorrelation`, or a `Ties` value; see there.
         output: one of the four above.
-        inputs: "orthogonal" (X Xᵀ/d_model = I; needs n_tokens ≤ d_model).
+        inputs: "orthogonal" (X Xᵀ/d_model = I; needs n_tokens ≤ d_model), "gaussian" (iid entries, any sizes), or a
+            `FeatureCovariance`.
         scores: "softmax", "linear", "relu", "sigmoid" or a `ScoreFunction`.
         value_scale, output_scale: factors on W^V and W^O (default 1); the law is dilated by their squares.
+        latent: the `Latent` that keys and values are projected up from, or None: straight from the tokens.
+        query_latent: the same for queries.
+        position_width: that many of the d_key coordinates of each key come straight from the tokens and are the same
+            for all heads; the matching coordinates of the queries belong to each head. Needs a latent (default 0).
+        heads: a list of `Heads` when heads are not all alike; n_heads is then the sum of their counts, and d_key,
+            d_value and n_kv_heads are not given.
+        residual: α in M = X/√d_model + α·(MHA^⊥), only for "mha" with d_out = d_model; None: no residual connection.
 
     Raises:
         InputError: for any value that is not allowed, naming field, value and what is.
+        NotCoveredError: for queries tied to keys.
 
     Source: arXiv 2610.10033, section 2.
     """
@@ -90,10 +78,15 @@ class Attention:
     beta: Quantity = 1
     tie: Ties = _UNTIED
     output: str = "mha"
-    inputs: OrthogonalInput = _ORTHOGONAL
+    inputs: InputLaw = _ORTHOGONAL
     scores: ScoreFunction = _SOFTMAX
     value_scale: Quantity = 1
     output_scale: Quantity = 1
+    latent: Latent | None = None
+    query_latent: Latent | None = None
+    position_width: Quantity = 0
+    heads: tuple[Heads, ...] | None = None
+    residual: Quantity = None
     ratios: Ratios | None = None
     name: str | None = field(default=None, compare=False)
     not_modelled: tuple[str, ...] = field(default=(), compare=False)
@@ -103,10 +96,12 @@ class Attention:
         def __init__(
             self, *, n_tokens: Quantity = None, d_model: Quantity = None, n_heads: Quantity = None,
             d_key: Quantity = None, d_value: Quantity = None, d_out: Quantity = None, n_kv_heads: Quantity = None,
-            beta: Quantity = 1, tie: Ties | str = "none", output: str = "mha",
-            inputs: OrthogonalInput | str = "orthogonal", scores: ScoreFunction | str = "softmax",
-            value_scale: Quantity = 1, output_scale: Quantity = 1, ratios: Ratios | None = None,
-            name: str | None = None, not_modelled: tuple[str, ...] = (),
+            beta: Quantity = 1, tie: Ties | KeyValueCorrelation | str = "none", output: str = "mha",
+            inputs: InputLaw | str = "orthogonal", scores: ScoreFunction | str = "softmax",
+            value_scale: Quantity = 1, output_scale: Quantity = 1, latent: Latent | None = None,
+            query_latent: Latent | None = None, position_width: Quantity = 0, heads: Sequence[Heads] | None = None,
+            residual: Quantity = None, ratios: Ratios | None = None, name: str | None = None,
+            not_modelled: tuple[str, ...] = (),
         ) -> None: ...
 
     def __new__(cls, *args: object, **changes: object) -> Attention:
@@ -116,128 +111,79 @@ class Attention:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        self._put("tie", as_ties(self.tie))
-        self._put("inputs", as_inputs(self.inputs))
-        self._put("scores", as_scores(self.scores))
-        if self.output not in OUTPUTS:
-            raise InputError("output", self.output, ", ".join(f'"{name}"' for name in OUTPUTS))
-        self._check_beta()
-        for name in ("value_scale", "output_scale"):
-            self._put(name, as_positive(name, getattr(self, name)))
-        self._check_scales()
-        if self.ratios is None:
-            self._check_sizes()
-        elif isinstance(self.ratios, Ratios):
-            self._check_ratios(self.ratios)
-        else:
-            raise InputError("ratios", self.ratios, "a Ratios value; use Attention.from_ratios")
-        self._check_sharing()
+        given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        for name, value in resolved(given).items():
+            object.__setattr__(self, name, value)
 
-    def _put(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
+    # What the layer has ------------------------------------------------------------------------------------------
 
-    def _check_beta(self) -> None:
-        limit = self.scores.max_beta
-        allowed = "a positive number or a symbol"
-        if math.isfinite(limit):
-            allowed = f"a number above 0 and at most {limit:g} (beyond it e^(beta^2) is not finite), or a symbol"
-        value = as_positive("beta", self.beta, allowed)
-        if is_known(value) and value > limit:
-            raise InputError("beta", self.beta, allowed)
-        self._put("beta", value)
+    @property
+    def has_values(self) -> bool:
+        """True when the output contains the values."""
+        return self.output in ("mha", "values")
 
-    def _check_scales(self) -> None:
-        if self.output not in _NEEDS_VALUES and self.value_scale != 1:
-            raise InputError("value_scale", self.value_scale, f'1, because output="{self.output}" has no values')
-        if self.output != "mha" and self.output_scale != 1:
-            raise InputError("output_scale", self.output_scale, f'1, because output="{self.output}" has no W^O')
+    @property
+    def has_output_map(self) -> bool:
+        """True when the output contains W^O."""
+        return self.output == "mha"
 
-    def _check_sizes(self) -> None:
-        defaults = {"n_kv_heads": self.n_heads}
-        if self.output == "mha":
-            defaults["d_out"] = self.d_model
-        if self.tie.value == "key":
-            defaults["d_value"] = self.d_key
-        needed = {"n_tokens", "d_model", "n_heads", "d_key", "n_kv_heads"}
-        needed |= {"d_value"} if self.output in _NEEDS_VALUES else set()
-        needed |= {"d_out"} if self.output == "mha" else set()
-        order = ("n_tokens", "d_model", "n_heads", "d_key", "d_value", "d_out", "n_kv_heads")
-        missing = [name for name in order if name in needed - set(defaults) and getattr(self, name) is None]
-        if missing:
-            raise InputError(missing[0], None, f"a positive integer or a symbol; missing: {', '.join(missing)}")
-        for name in order:
-            value = getattr(self, name)
-            value = defaults.get(name) if value is None else value
-            if value is not None or name in needed:
-                self._put(name, as_size(name, value))
-        if self.tie.value == "key" and is_known(ratio(self.d_key, self.d_value)) and self.d_key != self.d_value:
-            raise InputError("d_value", self.d_value, f'equal to d_key = {self.d_key} when tie="key-value"')
-        tokens_per_width = ratio(self.n_tokens, self.d_model)
-        if is_known(tokens_per_width) and tokens_per_width > 1:
-            raise InputError(
-                "n_tokens", self.n_tokens,
-                f"at most d_model = {self.d_model} for orthogonal input: choose n_tokens up to "
-                f"{self.d_model}",
-            )
+    @property
+    def families(self) -> tuple[Heads, ...]:
+        """The heads by families with every β filled in; one family when all heads are alike. Needs sizes."""
+        if self.heads is not None:
+            return tuple(dataclasses.replace(f, beta=self.beta if f.beta is None else f.beta) for f in self.heads)
+        d_value = self.d_value if self.has_values else None
+        return (Heads(count=self.n_heads, d_key=self.d_key, d_value=d_value, beta=self.beta),)
 
-    def _check_ratios(self, ratios: Ratios) -> None:
-        for name in ("n_tokens", "d_model", "d_key", "d_value", "d_out"):
-            if getattr(self, name) is not None:
-                raise InputError(name, getattr(self, name), "nothing in a specification by ratios; use spec.with_sizes")
-        heads = self.n_heads
-        if heads == math.inf:
-            self._put("n_heads", math.inf)
-        else:
-            self._put("n_heads", as_size("n_heads", heads))
-        if self.n_kv_heads is None or self.n_kv_heads == math.inf:
-            self._put("n_kv_heads", self.n_heads)
-        else:
-            self._put("n_kv_heads", as_size("n_kv_heads", self.n_kv_heads))
-        if self.tie.value == "key":
-            if ratios.gamma_value is None:
-                self._put("ratios", dataclasses.replace(ratios, gamma_value=ratios.gamma_key))
-            elif is_known(ratio(ratios.gamma_key, ratios.gamma_value)) and ratios.gamma_key != ratios.gamma_value:
-                raise InputError("gamma_value", ratios.gamma_value, 'equal to gamma_key when tie="key-value"')
-        ratios = self.ratios or ratios
-        if self.output in _NEEDS_VALUES and ratios.gamma_value is None:
-            raise InputError("gamma_value", None, f'a positive number or a symbol for output="{self.output}"')
-        if self.output == "mha" and ratios.gamma_out is None:
-            raise InputError("gamma_out", None, 'a positive number or a symbol for output="mha"')
-        if is_known(ratios.tokens_per_width) and ratios.tokens_per_width > 1:
-            raise InputError("tokens_per_width", ratios.tokens_per_width, "at most 1 for orthogonal input")
+    @property
+    def beyond_transforms(self) -> tuple[str, ...]:
+        """Names of the fields with which the layer leaves the closed laws (orthogonal input, values free or keys)."""
+        ties = self.tie.output == "none" and self.tie.value in ("none", "key")
+        beyond = {
+            "inputs": not isinstance(self.inputs, OrthogonalInput),
+            "tie": not ties,
+            "latent": self.latent is not None,
+            "query_latent": self.query_latent is not None,
+            "position_width": self.position_width != 0,
+            "heads": self.heads is not None,
+            "residual": self.residual is not None,
+        }
+        return tuple(name for name, applies in beyond.items() if applies)
 
-    def _check_sharing(self) -> None:
-        heads, kv_heads = self.n_heads, self.n_kv_heads
-        allowed = f"a divisor of n_heads = {heads}"
-        if is_infinite(heads):
-            if not is_infinite(kv_heads):
-                raise InputError("n_kv_heads", kv_heads, "nothing when n_heads is infinite")
-        elif is_known(heads) and is_known(kv_heads) and heads % kv_heads:
-            raise InputError("n_kv_heads", kv_heads, allowed)
+    @property
+    def covered_by_transforms(self) -> bool:
+        """True when the law is one of the closed laws of the transform calculus."""
+        return not self.beyond_transforms
 
     # Ratios ------------------------------------------------------------------------------------------------------
 
-    def _total_over_tokens(self, width: Quantity, heads: Quantity) -> Quantity:
-        return None if width is None else ratio(heads * width, self.n_tokens)
+    def _total_over_tokens(self, width: str) -> Quantity:
+        """The width of all heads together over tokens; None when it is not there."""
+        families = self.heads or (self,)
+        counts = [self.n_heads] if self.heads is None else [family.count for family in self.heads]
+        widths = [getattr(family, width) for family in families]
+        if None in widths:
+            return None
+        return ratio(sum(n * w for n, w in zip(counts, widths, strict=True)), self.n_tokens)
 
     @property
     def gamma_key(self) -> Quantity:
-        """γ_K = n_heads·d_key / n_tokens, exact."""
-        return self.ratios.gamma_key if self.ratios else self._total_over_tokens(self.d_key, self.n_heads)
+        """γ_K = n_heads·d_key / n_tokens, exact; for unequal heads the sum over heads."""
+        return self.ratios.gamma_key if self.ratios else self._total_over_tokens("d_key")
 
     @property
     def gamma_value(self) -> Quantity:
         """γ_V = n_heads·d_value / n_tokens, exact; None when the output has no values."""
-        if self.output not in _NEEDS_VALUES:
+        if not self.has_values:
             return None
-        return self.ratios.gamma_value if self.ratios else self._total_over_tokens(self.d_value, self.n_heads)
+        return self.ratios.gamma_value if self.ratios else self._total_over_tokens("d_value")
 
     @property
     def gamma_out(self) -> Quantity:
         """γ_O = d_out / n_tokens, exact; None when there is no output map."""
-        if self.output != "mha":
+        if not self.has_output_map:
             return None
-        return self.ratios.gamma_out if self.ratios else self._total_over_tokens(self.d_out, 1)
+        return self.ratios.gamma_out if self.ratios else ratio(self.d_out, self.n_tokens)
 
     @property
     def gamma_kv(self) -> Quantity:
@@ -253,27 +199,13 @@ class Attention:
 
     @property
     def symbolic(self) -> bool:
-        """True when the law has a free symbol left (a size, a ratio, β or a scale)."""
-        values = [self.gamma_key, self.n_heads, self.n_kv_heads, self.beta, self.value_scale, self.output_scale]
-        if self.output in _NEEDS_VALUES:
-            values.append(self.gamma_value)
-        if self.output == "mha":
-            values.append(self.gamma_out)
-        return any(is_symbolic(value) for value in values)
+        """True when the law has a free symbol left (a size, a ratio, β, a scale, a correlation)."""
+        return any(is_symbolic(value) for value in law_quantities(self))
 
     @property
     def open_conditions(self) -> tuple[str, ...]:
         """Conditions that the theory needs and that symbols leave undecided."""
-        conditions = []
-        if is_symbolic(self.tokens_per_width):
-            conditions.append("n_tokens ≤ d_model (orthogonal input)")
-        if self.tie.value == "key" and not self.ratios and self.d_key != self.d_value:
-            conditions.append("d_key = d_value (keys and values are tied)")
-        if is_symbolic(self.n_heads) or is_symbolic(self.n_kv_heads):
-            conditions.append("n_heads and n_kv_heads are positive integers and n_kv_heads divides n_heads")
-        if is_symbolic(self.beta):
-            conditions.append("beta > 0")
-        return tuple(conditions)
+        return open_conditions(self)
 
     # Other specifications from this one --------------------------------------------------------------------------
 
@@ -300,15 +232,24 @@ class Attention:
             "d_key": ratio(self.gamma_key * tokens, self.n_heads),
             "d_value": None if self.gamma_value is None else ratio(self.gamma_value * tokens, self.n_heads),
             "d_out": None if self.gamma_out is None else self.gamma_out * tokens,
+            "position_width": self.position_width * tokens,
         }
-        for name, value in sizes.items():
+        latents = {name: getattr(self, name) for name in ("latent", "query_latent") if getattr(self, name) is not None}
+        ranks = {f"{name}.rank": latent.rank * tokens for name, latent in latents.items()}
+        for name, value in {**sizes, **ranks}.items():
             if value is not None and is_known(value) and ratio(value, 1) != int(value):
                 raise InputError("n_tokens", n_tokens, f"a number of tokens that makes {name} = {value} an integer")
-        return self.replace(ratios=None, n_tokens=tokens, **sizes)
+        sized = {name: dataclasses.replace(v, rank=ranks[f"{name}.rank"]) for name, v in latents.items()}
+        return self.replace(ratios=None, n_tokens=tokens, **sizes, **sized)
 
     def replace(self, **changes: Any) -> Attention:
-        """A copy with some fields changed; n_kv_heads follows n_heads when it was equal to it."""
+        """A copy with some fields changed; n_kv_heads follows n_heads when it was equal to it.
+
+        New `heads` take the place of n_heads, d_key, d_value and n_kv_heads.
+        """
         check_fields(changes)
+        if changes.get("heads") is not None:
+            changes = {"n_heads": None, "d_key": None, "d_value": None, "n_kv_heads": None, **changes}
         if "n_heads" in changes and "n_kv_heads" not in changes and self.n_kv_heads == self.n_heads:
             changes["n_kv_heads"] = None
         return dataclasses.replace(self, **changes)
@@ -318,31 +259,12 @@ class Attention:
 
         A user's own score function is identified by its values at a few points; such a form cannot be read back.
         """
-        form: dict[str, Any] = {}
-        for name in _QUANTITIES:
-            form[name] = encode(getattr(self, name))
-        if self.ratios is not None:
-            form["ratios"] = {f.name: encode(getattr(self.ratios, f.name)) for f in dataclasses.fields(Ratios)}
-        form.update(tie=self.tie.shorthand, output=self.output, inputs=self.inputs.name, scores=self.scores.to_form())
-        return form
+        return form_of(self)
 
     @classmethod
     def from_dict(cls, form: dict[str, Any], symbols: dict[str, Any] | None = None) -> Attention:
         """Inverse of `to_dict`; `symbols` maps the names of symbols to the objects that stand for them."""
-        known = symbols or {}
-        fields = {key: decode(key, value, known) if key in _QUANTITIES else value for key, value in form.items()}
-        if fields.get("ratios") is not None:
-            names = [f.name for f in dataclasses.fields(Ratios)]
-            for key in fields["ratios"]:
-                if key not in names:
-                    raise InputError("ratios", key, f"one of {', '.join(names)}")
-            fields["ratios"] = Ratios(**{k: decode(k, v, known) for k, v in fields["ratios"].items()})
-        return cls(**fields)
-
-
-_QUANTITIES = (
-    "n_tokens", "d_model", "n_heads", "n_kv_heads", "d_key", "d_value", "d_out", "beta", "value_scale", "output_scale",
-)
+        return cls(**fields_from_form(form, symbols or {}))
 
 
 def check_fields(changes: dict[str, object]) -> None:

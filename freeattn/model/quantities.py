@@ -17,6 +17,7 @@ from freeattn.errors import InputError
 
 __all__ = [
     "Quantity",
+    "as_nonnegative",
     "as_positive",
     "as_quantity",
     "as_size",
@@ -93,6 +94,17 @@ def as_positive(field: str, value: object, allowed: str = "a positive number or 
         if quantity.is_positive is False or quantity.is_nonpositive:
             raise InputError(field, value, allowed)
     elif not quantity > 0:
+        raise InputError(field, value, allowed)
+    return quantity
+
+
+def as_nonnegative(field: str, value: object, allowed: str = "a number of at least 0 or a symbol") -> Quantity:
+    """A quantity of at least 0. A symbol passes unless its own assumptions say that it is negative."""
+    quantity = as_quantity(field, value, allowed)
+    if is_symbolic(quantity):
+        if quantity.is_negative:
+            raise InputError(field, value, allowed)
+    elif not quantity >= 0:
         raise InputError(field, value, allowed)
     return quantity
 

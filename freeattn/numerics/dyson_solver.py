@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError
-from freeattn.numerics.dyson_tables import DysonTables, number_of, tables_of
+from freeattn.numerics.dyson_tables import DysonTables, Read, number_of, tables_of
 from freeattn.numerics.small_inverse import inverses
 from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.moments import moments
-from freeattn.theory.self_energy import CORNER
 
 __all__ = ["DysonSolution", "DysonSolver"]
 
@@ -61,7 +60,6 @@ class DysonSolver:
     def __init__(self, system: DysonSystem, values: Mapping[Any, Any] | None = None) -> None:
         self._tables = tables_of(system, values)
         self._mean = number_of(moments(system, 1)[0], values)
-        self._m = system.entering.index(CORNER)
 
     def stieltjes(self, z: ArrayLike) -> Complex:
         """m(z) = ∫ ν(dx)/(x − z) at points with Im z > 0, same shape as z; see `solve`."""
@@ -80,15 +78,13 @@ class DysonSolver:
             raise InputError("z", z, "finite points with a positive imaginary part")
         here, unknowns = self._begin(points.ravel())
         unknowns = self._descend(points.ravel(), here.imag, unknowns)
-        residual = _evaluate(self._tables, unknowns, points.ravel()).residual
-        shape = points.shape
-        return DysonSolution(
-            unknowns[:, self._m].reshape(shape), unknowns.reshape(*shape, -1), residual.reshape(shape)
-        )
+        value, shape = _evaluate(self._tables, unknowns, points.ravel()), points.shape
+        stieltjes = _total(self._tables.output, value.matrices)
+        return DysonSolution(stieltjes.reshape(shape), unknowns.reshape(*shape, -1), value.residual.reshape(shape))
 
     def _begin(self, points: Complex) -> tuple[Complex, Complex]:
         """Points far above the given ones, and the solution there."""
-        count = len(self._tables.unknowns)
+        count = len(self._tables.reads)
         worst = np.inf
         for doubling in range(_RAISES):
             height = np.maximum(points.imag, 2.0**doubling * _START * (self._mean + np.abs(points.real)))
@@ -149,20 +145,18 @@ def _matrices(tables: DysonTables, unknowns: Complex, z: Complex) -> list[Comple
     """(C − Σ[u])⁻¹ in each sector, points first."""
     found = []
     for sector in tables.sectors:
-        matrix = sector.constant - np.tensordot(unknowns[:, sector.sources], sector.energy, axes=1)
-        if sector.has_x:
-            matrix[:, 0, 0] -= z
-        found.append(inverses(matrix))
+        energy = np.tensordot(unknowns[:, sector.sources], sector.energy, axes=1)
+        found.append(inverses(sector.constant - z[:, None, None] * sector.point - energy))
     return found
 
 
 def _evaluate(tables: DysonTables, unknowns: Complex, z: Complex) -> _Value:
     """Φ(u) and how far u is from it."""
     matrices = _matrices(tables, unknowns, z)
-    value, size = _read(tables, matrices), np.empty(unknowns.shape)
-    for e, (place, _, copies) in enumerate(tables.unknowns):
-        inverse, i, j = matrices[place.sector], place.row, place.column
-        size[:, e] = np.maximum(np.abs(value[:, e]), np.sqrt(np.abs(inverse[:, i, i] * inverse[:, j, j])) / copies)
+    value = _read(tables, matrices)
+    diagonals = [np.sqrt(np.abs(np.einsum("kpp->kp", inverse))) for inverse in matrices]
+    bounds = [sum(abs(c) * diagonals[s][:, i] * diagonals[s][:, j] for s, i, j, c in reads) for reads in tables.reads]
+    size = np.maximum(np.abs(value), np.stack(bounds, axis=-1))
     with np.errstate(all="ignore"):
         residual = np.max(np.abs(value - unknowns) / size, axis=1)
     return _Value(matrices, value, size, np.where(np.isfinite(residual), residual, np.inf))
@@ -170,23 +164,22 @@ def _evaluate(tables: DysonTables, unknowns: Complex, z: Complex) -> _Value:
 
 def _read(tables: DysonTables, matrices: list[Complex]) -> Complex:
     """The unknowns from matrices of all sectors (points first, two last axes the blocks); linear."""
-    columns = []
-    for place, deeper, copies in tables.unknowns:
-        value = matrices[place.sector][..., place.row, place.column]
-        if deeper is not None:
-            value = value - matrices[deeper.sector][..., deeper.row, deeper.column]
-        columns.append(value / copies)
-    return np.stack(columns, axis=-1)
+    return np.stack([_total(reads, matrices) for reads in tables.reads], axis=-1)
+
+
+def _total(reads: tuple[Read, ...], matrices: list[Complex]) -> Complex:
+    parts = [r.coefficient * matrices[r.sector][..., r.row, r.column] for r in reads]
+    return np.sum(parts, axis=0, dtype=np.complex128)
 
 
 def _derivatives(tables: DysonTables, matrices: list[Complex]) -> tuple[Complex, Complex]:
     """1 − ∂Φ/∂u (rows: equations) and ∂Φ/∂z, from dG = G (E_xx dz + dΣ) G."""
-    by_trace, by_point, count = [], [], len(tables.unknowns)
+    by_trace, by_point, count = [], [], len(tables.reads)
     for sector, inverse in zip(tables.sectors, matrices, strict=True):
         change = np.zeros((len(inverse), count, *inverse.shape[1:]), dtype=np.complex128)
         change[:, sector.sources] = inverse[:, None] @ sector.energy @ inverse[:, None]
         by_trace.append(change)
-        by_point.append(inverse[:, :, :1] * inverse[:, :1, :] if sector.has_x else np.zeros_like(inverse))
+        by_point.append(inverse @ sector.point @ inverse)
     jacobian = np.swapaxes(_read(tables, by_trace), 1, 2)
     return np.eye(count) - jacobian, _read(tables, by_point)
 

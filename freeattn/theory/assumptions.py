@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
+    "BEYOND_THEOREM",
     "CONDITIONAL_INDEPENDENCE",
+    "COVARIANT_INPUT",
     "FIXED_HEADS",
     "FREENESS",
+    "GAUSSIAN_INPUT",
     "GAUSSIAN_LETTERS",
     "GROWING_SPACES",
     "GROWING_WIDTHS",
     "NONLINEAR_SCORES",
+    "NORMALIZED_LATENT",
     "ORTHOGONAL_INPUT",
     "POSITIVE_SUPPORT",
     "QUERY_INDEPENDENCE",
@@ -81,4 +85,20 @@ GROWING_SPACES = Assumption(
 )
 NONLINEAR_SCORES = Assumption(
     "nonlinear scores", "θ₁ > θ₂: the score function is not linear", _EQUIVALENCE
+)
+GAUSSIAN_INPUT = Assumption(
+    "Gaussian input", "tokens have iid N(0, 1) entries, independent of all weights", "the specification"
+)
+COVARIANT_INPUT = Assumption(
+    "feature covariance", "rows of X are iid N(0, C), independent of all weights; the spectrum of C has finitely many "
+    "values, each with a fixed share of the features, and mean one", "the specification",
+)
+NORMALIZED_LATENT = Assumption(
+    "normalized latent", "scaling each row of a latent to ‖D_i‖² = rank does not change the limit: row norms "
+    "concentrate, ‖D_i‖²/rank → 1", "no difference seen in simulation; no proof is claimed",
+)
+BEYOND_THEOREM = Assumption(
+    "equivalence beyond the theorem", "the Gaussian equivalent holds for this layer too: given tokens, keys, values "
+    "and output map, attention acts as its linear part and independent noise",
+    "agreement with simulated attention (docs/laws); the theorem is for orthogonal tokens and independent query weights",
 )

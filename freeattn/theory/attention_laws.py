@@ -66,8 +66,15 @@ def law_of(spec: Attention) -> LawExpression:
     """The limiting law of the squared singular values of the output of `spec`, as an expression.
 
     Raises:
-        NotCoveredError: for infinitely many heads where the mean diverges or γ_K has no meaning.
+        NotCoveredError: for a layer that has no closed law, naming the field, and for infinitely many heads where the
+            mean diverges.
     """
+    if not spec.covered_by_transforms:
+        raise NotCoveredError(
+            f"no closed law is known with {' and '.join(spec.beyond_transforms)} as given: the transform calculus "
+            "covers like heads on orthogonal input, with values independent of the keys or equal to them; the pencil "
+            "route covers it"
+        )
     tied = spec.tie.value == "key" and spec.output in ("mha", "values")
     endless = is_infinite(spec.n_heads)
     if endless and tied:

@@ -11,9 +11,14 @@ import sympy as sp
 
 from freeattn.errors import InputError
 from freeattn.evidence.finite_size import finite_size
+from freeattn.evidence.projections import Projections
 from freeattn.evidence.sampling import Sample, Weights, sample
 from freeattn.model.attention import Attention
+from freeattn.model.heads import Heads
+from freeattn.model.inputs import FeatureCovariance
+from freeattn.model.latent import Latent
 from freeattn.model.scores import Entrywise
+from freeattn.model.ties import KeyValueCorrelation
 
 SIZES = {"n_tokens": 48, "d_model": 60, "n_heads": 4, "d_key": 10}
 OUTPUTS = {
@@ -22,6 +27,8 @@ OUTPUTS = {
     "attention": {**SIZES, "output": "attention"},
     "head-sum": {**SIZES, "output": "head-sum"},
 }
+LIKE = {"n_tokens": 48, "d_model": 60}
+HEADS = [Heads(1, 20, 13), Heads(2, 10, 11, sp.Rational(1, 2))]
 VARIANTS = [
     *OUTPUTS.values(),
     *({**fields, "n_kv_heads": 2} for fields in OUTPUTS.values()),
@@ -30,11 +37,24 @@ VARIANTS = [
     {**OUTPUTS["mha"], "d_value": 10, "tie": "key-value", "n_kv_heads": 1},
     {**OUTPUTS["values"], "d_value": 10, "tie": "key-value", "value_scale": 2},
     {**OUTPUTS["mha"], "value_scale": "1/2", "output_scale": 3, "beta": "3/4"},
+    {**OUTPUTS["mha"], "inputs": "gaussian", "d_model": 40, "d_out": 30},
+    {**OUTPUTS["values"], "inputs": FeatureCovariance((1, 3), (2, 1))},
+    {**SIZES, "tie": KeyValueCorrelation(sp.Rational(-3, 5)), "d_out": 40, "n_kv_heads": 2},
+    {**SIZES, "tie": "output-key", "n_kv_heads": 2, "output_scale": 3},
+    {**SIZES, "tie": "key-value-output", "inputs": "gaussian"},
+    {**OUTPUTS["mha"], "latent": Latent(9), "n_kv_heads": 2},
+    {**OUTPUTS["mha"], "latent": Latent(9, shared=False, normalized=True), "query_latent": Latent(7)},
+    {**OUTPUTS["mha"], "latent": Latent(9, normalized=True), "query_latent": Latent(7, False, True), "position_width": 4},
+    {**SIZES, "tie": "key-value-output", "latent": Latent(9), "position_width": 4},
+    {**OUTPUTS["head-sum"], "latent": Latent(9), "position_width": 4},
+    {**OUTPUTS["mha"], "d_out": 60, "residual": "3/4", "value_scale": 2},
+    *({**LIKE, "heads": HEADS, "output": output} for output in OUTPUTS),
+    {**LIKE, "heads": HEADS, "output": "values", "n_tokens": 60},
 ]
 
 
 def make(**fields) -> Attention:
-    numbers = {"value_scale", "beta"}
+    numbers = {"value_scale", "beta", "residual"}
     return Attention(**{k: sp.Rational(v) if k in numbers and isinstance(v, str) else v for k, v in fields.items()})
 
 
@@ -46,35 +66,79 @@ def name(fields: dict) -> str:
 def test_spectra_are_ascending_complete_and_read_only(fields):
     drawn = sample(make(**fields), seed=3)
     for values in (drawn.softmax, drawn.equivalent):
-        assert values.shape == (48,)
+        assert values.shape == (fields["n_tokens"],)
         assert np.all(np.diff(values) >= 0)
         assert values[0] >= 0
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 1.0
 
 
+def latent_of(tokens, latent, down):
+    """X W^D with rows of length √rank where they are normalized; X itself without a latent."""
+    if latent is None:
+        return tokens
+    drawn = tokens @ down
+    if latent.normalized:
+        drawn = drawn / np.linalg.norm(drawn, axis=1, keepdims=True) * math.sqrt(latent.rank)
+    return drawn
+
+
+def matrices(spec: Attention, weights: Weights, head: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Q, K and V of a query head from the definition of the layer."""
+    tokens, kv_head = weights.tokens(), head * spec.n_kv_heads // spec.n_heads
+    source = latent_of(tokens, spec.query_latent, spec.query_latent and weights.query_latent(head))
+    queries = source @ weights.query(head)
+    source = latent_of(tokens, spec.latent, spec.latent and weights.latent(kv_head))
+    keys = source @ weights.key(kv_head)
+    if spec.position_width:
+        keys = np.concatenate([keys, tokens @ weights.position()], axis=1)
+    if not spec.has_values:
+        return queries, keys, None
+    values = keys if spec.tie.value == "key" else source @ weights.value(kv_head)
+    if isinstance(spec.tie.value, KeyValueCorrelation):
+        rho = float(spec.tie.value.rho)
+        values = rho * keys + math.sqrt(1 - rho**2) * values
+    return queries, keys, float(spec.value_scale) * values
+
+
+def output_map(spec: Attention, weights: Weights, head: int) -> np.ndarray:
+    """The rows of W^O that belong to a head: W^Kᵀ, scaled, when tied."""
+    if spec.tie.output == "none":
+        return weights.output(head)
+    kv_head = head * spec.n_kv_heads // spec.n_heads
+    key = weights.key(kv_head) if spec.latent is None else weights.latent(kv_head) @ weights.key(kv_head)
+    if spec.position_width:
+        key = np.concatenate([key, weights.position()], axis=1)
+    width = sum(family.count * family.d_value for family in spec.families)
+    return float(spec.output_scale) * key.T * math.sqrt(spec.d_model / width)
+
+
+def centered(spec: Attention, scores: np.ndarray, beta: float, noise: np.ndarray | None) -> np.ndarray:
+    """A^⊥ of softmax or ReLU scores; the Gaussian equivalent when there is noise."""
+    n = spec.n_tokens
+    if noise is not None:
+        theta_1, theta_2 = math.expm1(beta**2), beta**2
+        if spec.scores.name == "relu":
+            theta_1, theta_2 = beta**2 * (0.5 - 0.5 / math.pi), beta**2 / 4
+        return (math.sqrt(theta_2) * scores + math.sqrt(theta_1 - theta_2) * noise) / n
+    if spec.scores.name == "relu":
+        attention = np.maximum(beta * scores, 0) / n
+        return attention - attention.mean()
+    attention = np.exp(beta * scores)
+    return attention / attention.sum(axis=1, keepdims=True) - 1 / n
+
+
 def whole_output(spec: Attention, seed: int, equivalent: bool) -> np.ndarray:
     """M from its definition, all heads at once and in reverse order, for softmax or ReLU scores."""
     weights = Weights(spec, seed)
     n, h = spec.n_tokens, spec.n_heads
-    beta, tokens = float(spec.beta), weights.tokens()
-    theta_1, theta_2 = math.expm1(beta**2), beta**2
-    if spec.scores.name == "relu":
-        theta_1, theta_2 = beta**2 * (0.5 - 0.5 / math.pi), beta**2 / 4
+    betas = [float(family.beta) for family in spec.families for _ in range(family.count)]
     blocks = {}
     for head in reversed(range(h)):
-        kv_head = head * spec.n_kv_heads // h
-        keys = tokens @ weights.key(kv_head)
-        scores = (tokens @ weights.query(head)) @ keys.T / math.sqrt(spec.d_key)
-        if equivalent:
-            centered = (math.sqrt(theta_2) * scores + math.sqrt(theta_1 - theta_2) * weights.noise(head)) / n
-        elif spec.scores.name == "relu":
-            attention = np.maximum(beta * scores, 0) / n
-            centered = attention - attention.mean()
-        else:
-            attention = np.exp(beta * scores)
-            centered = attention / attention.sum(axis=1, keepdims=True) - 1 / n
-        blocks[head] = centered @ tokens @ weights.value(kv_head) if weights.d_value else centered
+        queries, keys, values = matrices(spec, weights, head)
+        scores = queries @ keys.T / math.sqrt(keys.shape[1])
+        block = centered(spec, scores, betas[head], weights.noise(head) if equivalent else None)
+        blocks[head] = block if values is None else block @ values
     together = [blocks[head] for head in range(h)]
     if spec.output == "head-sum":
         return math.sqrt(n * h) * np.mean(together, axis=0)
@@ -82,7 +146,10 @@ def whole_output(spec: Attention, seed: int, equivalent: bool) -> np.ndarray:
         return math.sqrt(n / h) * np.hstack(together)
     if spec.output == "values":
         return np.hstack(together)
-    return np.hstack(together) @ np.vstack([weights.output(head) for head in range(h)])
+    output = np.hstack(together) @ np.vstack([output_map(spec, weights, head) for head in range(h)])
+    if spec.residual is None:
+        return output
+    return weights.tokens() / math.sqrt(spec.d_model) + float(spec.residual) * output
 
 
 @pytest.mark.parametrize("fields", VARIANTS, ids=name)
@@ -139,8 +206,9 @@ def test_every_matrix_has_its_own_stream():
 
 
 def test_tied_values_are_the_keys():
-    weights = Weights(make(**{**OUTPUTS["values"], "d_value": 10, "tie": "key-value", "value_scale": 2}), 0)
-    assert np.array_equal(weights.value(1), 2 * weights.key(1))
+    spec = make(**{**OUTPUTS["values"], "d_value": 10, "tie": "key-value", "value_scale": 2})
+    keys, values = Projections(spec, Weights(spec, 0)).keys_and_values(1)
+    assert np.array_equal(values, 2 * keys)
 
 
 def test_tokens_are_orthogonal_and_weights_have_their_variance():

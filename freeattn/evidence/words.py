@@ -1,0 +1,154 @@
+"""Random matrices for a polynomial in letters: every letter drawn once for each copy, and the eigenvalues of M Mᵀ.
+
+Nothing here knows how the law of an expression is derived: letters become arrays, words products of arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import product
+from typing import Any, final
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from freeattn.errors import InputError
+from freeattn.evidence.weights import Matrix, seed_sequence
+from freeattn.model.expression import Expression, Factor, Term
+from freeattn.model.letters import Copies, Letter, Space
+from freeattn.model.quantities import is_symbolic
+
+__all__ = ["LAWS", "Numbers", "sample_words"]
+
+LAWS = ("gram", "cogram", "self-adjoint")
+_ONE_THREAD_BELOW = 2048  # as for attention: threads that wait for a busy core cost more than they bring
+_ASYMMETRY = 1e-10  # of M over its largest entry: rounding is far below
+
+
+def sample_words(
+    expression: Expression, sizes: Mapping[Any, Any] | None = None, seed: int | np.random.SeedSequence = 0,
+    of: str = "gram",
+) -> Matrix:
+    """Eigenvalues, ascending, of M Mᵀ ("gram"), MᵀM ("cogram") or of M itself ("self-adjoint") for one draw.
+
+    Args:
+        expression: M.
+        sizes: a number for every space, family of copies and symbol of the expression, by the object or by its name;
+            spaces and families that have numbers already need none.
+        seed: the same seed gives the same numbers on the same machine.
+        of: which matrix.
+
+    Raises:
+        InputError: for a missing or impossible size, for an unknown `of`, or when M is to be self-adjoint and is not.
+    """
+    if of not in LAWS:
+        raise InputError("of", of, ", ".join(f'"{name}"' for name in LAWS))
+    draw = _Draw(expression, Numbers(sizes or {}), seed_sequence(seed))
+    rows = draw.numbers.size(expression.rows)
+    with threadpool_limits(1 if rows < _ONE_THREAD_BELOW else None, user_api="blas"):
+        matrix = draw.matrix()
+        if of == "self-adjoint":
+            _check_symmetric(matrix)
+            return np.linalg.eigvalsh(matrix)
+        return np.linalg.eigvalsh(matrix @ matrix.T if of == "gram" else matrix.T @ matrix)
+
+
+@final
+class Numbers:
+    """Numbers for spaces, families and symbols, looked up by the object or by its name."""
+
+    def __init__(self, sizes: Mapping[Any, Any]) -> None:
+        if not isinstance(sizes, Mapping):
+            raise InputError("sizes", sizes, "a mapping from spaces, copies and symbols, or their names, to numbers")
+        self._given = dict(sizes)
+        self._by_name = {str(key): value for key, value in sizes.items()}
+
+    def size(self, place: Space) -> int:
+        """The number of rows or columns that a space stands for."""
+        return self._whole(f"size of space {place}", self._found(place, place.size))
+
+    def count(self, family: Copies) -> int:
+        """The number of copies of a family (in each copy of the family that it lies within)."""
+        return self._whole(f"count of copies {family}", self._found(family, family.count))
+
+    def value(self, field: str, quantity: Any) -> float:
+        """A variance or a coefficient."""
+        return float(self._number(field, quantity))
+
+    def _found(self, thing: Space | Copies, own: Any) -> Any:
+        """What was given for a space or family, or its own size; a symbol of its name where it has none."""
+        if thing in self._given or thing.name in self._by_name:
+            return self._given.get(thing, self._by_name.get(thing.name))
+        if own is None:
+            raise InputError("sizes", sorted(self._by_name), f"a size for space {thing}: sizes={{{thing.name!r}: …}}")
+        return own
+
+    def _whole(self, field: str, quantity: Any) -> int:
+        number = self._number(field, quantity)
+        if isinstance(number, bool) or number != int(number) or number < 1:
+            raise InputError(field, number, "a positive integer to draw matrices")
+        return int(number)
+
+    def _number(self, field: str, quantity: Any) -> Any:
+        if not is_symbolic(quantity):
+            return quantity
+        known = {}
+        for symbol in quantity.free_symbols:
+            if symbol not in self._given and str(symbol) not in self._by_name:
+                raise InputError(field, quantity, f"a number for {symbol} to draw matrices: sizes={{{str(symbol)!r}: …}}")
+            known[symbol] = self._given.get(symbol, self._by_name.get(str(symbol)))
+        return quantity.subs(known)
+
+
+@final
+class _Draw:
+    """One draw of all letters of an expression; a letter is drawn when first used."""
+
+    def __init__(self, expression: Expression, numbers: Numbers, root: np.random.SeedSequence) -> None:
+        self.numbers = numbers
+        self._expression, self._root = expression, root
+        self._place = {letter: k for k, letter in enumerate(expression.letters)}
+        self._drawn: dict[tuple[Letter, tuple[int, ...]], Matrix] = {}
+
+    def matrix(self) -> Matrix:
+        """M."""
+        shape = tuple(self.numbers.size(place) for place in self._expression.shape)
+        total = np.zeros(shape)
+        for term in self._expression.terms:
+            coefficient = self.numbers.value(f"coefficient of {term}", term.coefficient)
+            for choice in product(*(range(self.numbers.count(s.family)) for s in term.sums)):
+                total += coefficient * self._word(term, choice)
+        return total
+
+    def _word(self, term: Term, choice: tuple[int, ...]) -> Matrix:
+        """The product of the letters of a word, each sum at the chosen copy."""
+        factors = []
+        for place, factor in enumerate(term.word):
+            bound = {s.family: c for s, c in zip(term.sums, choice, strict=True) if s.start <= place < s.stop}
+            if any(family not in bound for family in factor.letter.chain):
+                allowed = f"a sum {factor.letter.per}.sum(…): {factor} is one matrix for each copy"
+                raise InputError("expression", str(term), allowed)
+            factors.append(self._factor(factor, tuple(bound[family] for family in factor.letter.chain)))
+        return factors[0] if len(factors) == 1 else np.linalg.multi_dot(factors)
+
+    def _factor(self, factor: Factor, copy: tuple[int, ...]) -> Matrix:
+        letter = factor.letter
+        if (letter, copy) not in self._drawn:
+            self._drawn[letter, copy] = self._letter(letter, copy)
+        matrix = self._drawn[letter, copy]
+        return matrix.T if factor.transposed else matrix
+
+    def _letter(self, letter: Letter, copy: tuple[int, ...]) -> Matrix:
+        key = (*self._root.spawn_key, self._place[letter], *copy)
+        stream = np.random.SeedSequence(self._root.entropy, spawn_key=key, pool_size=self._root.pool_size)
+        shape = (self.numbers.size(letter.rows), self.numbers.size(letter.columns))
+        spread = math.sqrt(self.numbers.value(f"variance of {letter}", letter.variance))
+        entries = spread * np.random.default_rng(stream).standard_normal(shape)
+        return np.triu(entries) + np.triu(entries, 1).T if letter.symmetric else entries
+
+
+def _check_symmetric(matrix: Matrix) -> None:
+    rows, columns = matrix.shape
+    if rows != columns or np.abs(matrix - matrix.T).max() > _ASYMMETRY * np.abs(matrix).max():
+        raise InputError("of", "self-adjoint", 'an expression with M = Mᵀ; of="gram" takes any')

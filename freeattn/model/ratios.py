@@ -1,0 +1,25 @@
+"""Ratios: a layer without sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from freeattn.model.quantities import Quantity, as_positive
+
+__all__ = ["Ratios"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratios:
+    """A layer without sizes: total widths over tokens, and tokens over d_model."""
+
+    gamma_key: Quantity
+    gamma_value: Quantity = None
+    gamma_out: Quantity = None
+    tokens_per_width: Quantity = 1
+
+    def __post_init__(self) -> None:
+        for name in ("gamma_key", "gamma_value", "gamma_out", "tokens_per_width"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, as_positive(name, value))
