@@ -38,8 +38,8 @@ class _Relation(NamedTuple):
     solvable: int
 
 
-def eliminate_variables(point: GenericPoint, output: int, preferred: Sequence[int]) -> Elimination:
-    """The elimination with the fewest unknowns: the output, and others among the preferred variables if these suffice.
+def eliminate_variables(point: GenericPoint, outputs: Sequence[int], preferred: Sequence[int]) -> Elimination:
+    """The elimination with the fewest unknowns: the outputs, and others among the preferred ones if these suffice.
 
     Raises:
         NotCoveredError: when the relations do not determine all variables.
@@ -47,7 +47,7 @@ def eliminate_variables(point: GenericPoint, output: int, preferred: Sequence[in
     gradients = [point.gradient(polynomial) for polynomial in point.relations.polynomials]
     relations = [r for number, gradient in enumerate(gradients) if (r := _relation(point, number, gradient))]
     goal = sum(1 << i for i in range(len(point.relations.variables)) if point.numbers[i] is not None)
-    unknowns = _unknowns(relations, output, _enough(relations, preferred, goal), goal)
+    unknowns = _unknowns(relations, outputs, _enough(relations, preferred, goal), goal)
     steps = _steps(relations, _mask(unknowns))
     used = {number for _, number in steps}
     remaining = [r.number for r in relations if r.number not in used]
@@ -95,16 +95,17 @@ def _enough(relations: list[_Relation], first: Sequence[int], goal: int) -> Sequ
     return [*first, *(i for i in range(goal.bit_length()) if goal >> i & 1 and i not in first)]
 
 
-def _unknowns(relations: list[_Relation], output: int, candidates: Sequence[int], goal: int) -> tuple[int, ...]:
-    others = [i for i in candidates if i != output]
-    chosen: tuple[int, ...] = (output,)
+def _unknowns(
+    relations: list[_Relation], outputs: Sequence[int], candidates: Sequence[int], goal: int
+) -> tuple[int, ...]:
+    chosen = tuple(outputs)
     while True:
         start = _closure(relations, _mask(chosen))
         if start & goal == goal:
             return _pruned(relations, chosen, goal)
-        useful = [i for i in others if not start >> i & 1]
-        best = (-1, (useful[0],))
-        together = _EXHAUSTIVE if len(chosen) == 1 or len(useful) <= _MANY else 1
+        useful = [i for i in candidates if not start >> i & 1]
+        best: tuple[int, tuple[int, ...]] = (-1, ())
+        together = _EXHAUSTIVE if len(chosen) == len(outputs) or len(useful) <= _MANY else 1
         for size in range(1, together + 1):
             for more in combinations(useful, size):
                 reached = _closure(relations, start | _mask(more)) & goal
@@ -116,8 +117,8 @@ def _unknowns(relations: list[_Relation], output: int, candidates: Sequence[int]
 
 
 def _pruned(relations: list[_Relation], chosen: tuple[int, ...], goal: int) -> tuple[int, ...]:
-    """Without unknowns that follow from the others (the output is kept)."""
-    for variable in chosen[1:]:
+    """Without unknowns that follow from the others (the first output is kept)."""
+    for variable in reversed(chosen[1:]):
         fewer = tuple(i for i in chosen if i != variable)
         if _closure(relations, _mask(fewer)) & goal == goal:
             return _pruned(relations, fewer, goal)

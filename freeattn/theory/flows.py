@@ -5,9 +5,11 @@ N_p(Σg)_pp / n, with n the size of x, summed over copies. It is the same at its
 each pair of positions enters both ends with one product c c′ v N_p N_q g_pp′ g_qq′. The diagonal of (C − Σ)g = 1 says
 C_pp′ g_p′p − (Σg)_pp = 1 for p′ the partner of p, hence with C_p the number of copies of block p
 
-    Σ_{α at p} f_α = (C_p N_p/n)(C_pp′ g_p′p − 1) = Σ_{α at p′} f_α,      Σ_{α at x} f_α = −(1 + zm):
+    Σ_{α at p} f_α = −(C_p N_p/n)(1 + g_p′p) = Σ_{α at p′} f_α,      Σ_{α at x} f_α = −(1 + zm):
 
-flows are conserved at every node of the automaton, and only as many are free as it has cycles.
+flows are conserved at every node of the automaton, and only as many are free as it has cycles. What stands in C beside
+−z and −1, a diagonal letter or the identity, carries a flow too, the same at both ends; for c times the identity at
+(p, q) it is −c (C_p N_p/n) g_pq.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from sympy.polys.matrices import DomainMatrix
 from freeattn.theory import symbols as sym
 from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.pencil import size_of
-from freeattn.theory.self_energy import CORNER, Trace, pairings
+from freeattn.theory.self_energy import Trace, pairings
 
 __all__ = ["Flows", "Products", "flows_of"]
 
@@ -46,47 +48,50 @@ class _Flows:
     def __init__(self, system: DysonSystem) -> None:
         self.system, self.pencil = system, system.pencil
         self.present = frozenset(system.traces)
+        self.fixed, self.corners = getattr(self.pencil, "fixed", ()), getattr(self.pencil, "corners", 1)
+        places = [*self.pencil.positions, *self.fixed]
+        self.ends = [(place.row, place.column) for place in places]
         self.at: dict[int, list[int]] = {p: [] for p in range(len(self.pencil.blocks))}
-        for number, position in enumerate(self.pencil.positions):
-            self.at[position.row].append(number)
-            self.at[position.column].append(number)
-        spectral = {p for sector in system.sectors if getattr(sector, "nodes", ()) for p in sector.blocks}
-        self.conserving = [p for p in self.at if p not in spectral]
+        for number, ends in enumerate(self.ends):
+            for p in ends:
+                self.at[p].append(number)
+        self.names = [place.letter.name if place.letter else "identity" for place in places]
         self.meanings, self.values = self._solved()
 
     def found(self) -> Flows:
-        relations = [*self._blocks(), *self._letters()]
+        relations = [*self._blocks(), *self._letters(), *self._identities()]
         return Flows(self.meanings, tuple(relation for relation in relations if relation))
 
     def _solved(self) -> tuple[dict[sp.Symbol, str], list[Products]]:
-        """Free flows, and every flow as a combination of them and of −1 − zm."""
-        count = len(self.pencil.positions)
-        rows = []
-        for p in self.conserving:
-            partner = self.pencil.partners[p]
-            if p == 0 or (p < partner and partner in self.conserving):
-                row = [self.at[p].count(a) - (self.at[partner].count(a) if p else 0) for a in range(count)]
-                rows.append([*row, int(p == 0)])
-        matrix = DomainMatrix([[sp.QQ(entry) for entry in row] for row in rows], (len(rows), count + 1), sp.QQ)
+        """Free flows, and every flow as a combination of them and of what leaves the corners, −(C_x N_x/n)(1 + z g_xx)."""
+        count, corners = len(self.ends), range(self.corners)
+        rows = [[*(self.at[p].count(a) for a in range(count)), *(int(p == x) for x in corners)] for p in corners]
+        for p, partner in enumerate(self.pencil.partners):
+            if p < partner:
+                row = [self.at[p].count(a) - self.at[partner].count(a) for a in range(count)]
+                rows.append([*row, *(0 for _ in corners)])
+        matrix = DomainMatrix([[sp.QQ(entry) for entry in row] for row in rows], (len(rows), count + len(corners)), sp.QQ)
         reduced, pivots = matrix.rref()
-        names = {a: self._name(a) for a in range(count) if a not in pivots}
-        flows: list[Products] = [[(sp.S.One, (name,))] if (name := names.get(a)) else [] for a in range(count)]
+        free = {a: self._name(a) for a in range(count) if a not in pivots}
+        flows: list[Products] = [[(sp.S.One, (free[a],))] if a in free else [] for a in range(count)]
         for row, pivot in zip(reduced.to_list(), pivots, strict=False):
-            *ahead, total = (sp.QQ.to_sympy(entry) for entry in row)
-            flows[pivot] = [(-ahead[a], (name,)) for a, name in names.items() if ahead[a]]
-            if total:
-                m = self.system.symbol(CORNER)
-                flows[pivot] += [(-total, ()), (-total, (sym.Z, m))]
-        return {name: self._meaning(a) for a, name in names.items()}, flows
+            values = [sp.QQ.to_sympy(entry) for entry in row]
+            if pivot < count:
+                flows[pivot] = [(-values[a], (name,)) for a, name in free.items() if values[a]]
+                flows[pivot] += [term for x in corners if values[count + x] for term in self._leaving(x, values[count + x])]
+        return {name: self._meaning(a) for a, name in free.items()}, flows
+
+    def _leaving(self, x: int, factor: sp.Expr) -> Products:
+        weight = -factor * self._weight(x)
+        return [(weight, ()), *((weight, (sym.Z, trace)) for trace in self._diagonal(x, x))]
 
     def _name(self, number: int) -> sp.Symbol:
-        letter, row, column, _ = self.pencil.positions[number]
-        return sp.Symbol(f"f_{letter.name}_{self.pencil.blocks[row].name}_{self.pencil.blocks[column].name}")
+        row, column = (self.pencil.blocks[p].name for p in self.ends[number])
+        return sp.Symbol(f"f_{self.names[number]}_{row}_{column}")
 
     def _meaning(self, number: int) -> str:
-        letter, row, column, _ = self.pencil.positions[number]
-        blocks = self.pencil.blocks
-        return f"flow through the letter {letter.name} at ({blocks[row].name}, {blocks[column].name})"
+        row, column = (self.pencil.blocks[p].name for p in self.ends[number])
+        return f"flow through {self.names[number]} at ({row}, {column})"
 
     def _weight(self, p: int) -> sp.Expr:
         """C_p N_p / n."""
@@ -102,11 +107,18 @@ class _Flows:
         return [self.system.symbol(t) for t in self.system.traces if (t.row, t.column) == (row, column)]
 
     def _blocks(self) -> Iterator[Products]:
-        """Σ_{α at p} f_α − (C_p N_p/n)(C_pp′ g_p′p − 1) = 0."""
-        for p in self.conserving:
-            if p and self.at[p]:
-                weight, traces = self._weight(p), self._diagonal(p, self.pencil.partners[p])
-                yield [*self._through(self.at[p]), (weight, ()), *((weight, (trace,)) for trace in traces)]
+        """Σ_{α at p} f_α + (C_p N_p/n)(1 + g_p′p) = 0 away from the corners, whose flows are put in already."""
+        for p in range(self.corners, len(self.pencil.blocks)):
+            weight, traces = self._weight(p), self._diagonal(p, self.pencil.partners[p])
+            yield [*self._through(self.at[p]), (weight, ()), *((weight, (trace,)) for trace in traces)]
+
+    def _identities(self) -> Iterator[Products]:
+        """f_α + c (C_p N_p/n) g_pq = 0 for the identity at (p, q)."""
+        for number, entry in enumerate(self.fixed, len(self.pencil.positions)):
+            scopes = {self.pencil.blocks[p].scope for p in (entry.row, entry.column)}
+            if entry.letter is None and len(scopes) == 1:
+                weight, traces = entry.coefficient * self._weight(entry.row), self._diagonal(entry.row, entry.column)
+                yield [*self._through([number]), *((weight, (trace,)) for trace in traces)]
 
     def _letters(self) -> Iterator[Products]:
         """(C_p N_p/n)(Σ^A g)_pp − Σ_{α of A at p} f_α = 0."""
@@ -118,11 +130,13 @@ class _Flows:
                     if source in self.present:
                         energy.setdefault(p, []).extend(self._product(p, q, target.level, weight, source))
             for p, products in energy.items():
-                own = [a for a in self.at[p] if positions[a].letter == letter]
+                own = [a for a in self.at[p] if a < len(positions) and positions[a].letter == letter]
                 yield [*products, *((-c, symbols) for c, symbols in self._through(own))]
 
-    def _product(self, p: int, q: int, level: int, weight: sp.Expr, source: Trace) -> Iterator[tuple[sp.Expr, tuple[sp.Symbol, ...]]]:
-        for trace in self.system.traces:
-            if (trace.row, trace.column) == (min(p, q), max(p, q)):
-                copies = self.system.copies_below(q, max(level, trace.level))
-                yield self._weight(p) * weight * copies, (self.system.symbol(source), self.system.symbol(trace))
+    def _product(self, p: int, q: int, level: int, weight: sp.Expr, source: Trace) -> Products:
+        weight = self._weight(p) * weight
+        return [
+            (weight * self.system.copies_below(q, max(level, trace.level)),
+             (self.system.symbol(source), self.system.symbol(trace)))
+            for trace in self.system.traces if (trace.row, trace.column) == (min(p, q), max(p, q))
+        ]

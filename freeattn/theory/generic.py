@@ -8,7 +8,7 @@ no number of it enters a result.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import mpmath
@@ -20,7 +20,7 @@ from freeattn.theory.dyson import DysonSystem, Sector
 from freeattn.theory.relations import Relations, constants_of
 from freeattn.theory.self_energy import Trace
 
-__all__ = ["Gradient", "GenericPoint", "generic_point"]
+__all__ = ["GenericPoint", "Gradient", "generic_point"]
 
 _DIGITS = 80
 _ZERO = 1e-40  # relative to the terms that cancel; a true cancellation leaves about 1e-80
@@ -107,7 +107,7 @@ def generic_point(system: DysonSystem, relations: Relations) -> GenericPoint:
                           *(value.free_symbols for value in relations.coefficients.values())) - {sym.Z}
     chosen = {s: 1 + sp.Rational(7 * k * k + 3 * k + 5, 2003) for k, s in enumerate(sorted(symbols, key=str))}
 
-    @lru_cache(maxsize=None)
+    @cache
     def number(value: sp.Expr) -> Any:
         if value.is_Rational:
             return context.mpf(int(value.p)) / int(value.q)
@@ -131,7 +131,7 @@ class _Table(NamedTuple):
 
 def _solved(system: DysonSystem, context: Any, number: Any) -> dict[sp.Symbol, Any]:
     """All traces, by iteration g ← block traces of (C − Σ[g])⁻¹ from nothing."""
-    tables = [_table(system, sector, context, number) for sector in system.sectors]
+    tables = [_table(system, sector, number) for sector in system.sectors]
     tables.sort(key=lambda table: -max((t[0].level for t in table.traces), default=0))
     traces = dict.fromkeys(system.traces, context.zero)
     for _ in range(_ITERATIONS):
@@ -147,23 +147,25 @@ def _solved(system: DysonSystem, context: Any, number: Any) -> dict[sp.Symbol, A
     raise ConvergenceError("the Dyson equation at a generic point", float(change), _SETTLED, "report this model")
 
 
-def _table(system: DysonSystem, sector: Sector, context: Any, number: Any) -> _Table:
+def _table(system: DysonSystem, sector: Sector, number: Any) -> _Table:
     place = {p: i for i, p in enumerate(sector.blocks)}
-    nodes = [(number(weight), [[number(c.xreplace({sym.Z: sp.Integer(_FAR)})) for c in row] for row in matrix.tolist()])
+    far = {sym.Z: sp.Integer(_FAR)}
+    nodes = [(number(weight), [[number(c.xreplace(far)) for c in row] for row in matrix.tolist()])
              for weight, matrix in constants_of(system, sector)]
     energy = []
     for target, weight, source in system.terms:
         for p, q in {(target.row, target.column), (target.column, target.row)}:
             if target.level >= sector.depth and p in place and q in place:
-                energy.append((place[p], place[q], number(weight) * number(system.copies_below(q, target.level)), source))
+                copies = number(system.copies_below(q, target.level))
+                energy.append((place[p], place[q], number(weight) * copies, source))
     traces = []
     for trace in system.traces:
         scope = system.pencil.blocks[trace.row].scope[: trace.level]
         if trace.level == sector.depth and scope == sector.scope and trace.row in place and trace.column in place:
-            copies = {t: number(system.copies_below(t.column, t.level)) for t in system.traces
+            shares = {t: number(system.copies_below(t.column, t.level)) for t in system.traces
                       if t[:2] == trace[:2] and t.level >= trace.level}
-            deeper = [(t, c) for t, c in copies.items() if t != trace]
-            traces.append((trace, place[trace.row], place[trace.column], copies[trace], deeper))
+            deeper = [(t, c) for t, c in shares.items() if t != trace]
+            traces.append((trace, place[trace.row], place[trace.column], shares[trace], deeper))
     return _Table(nodes, energy, traces)
 
 

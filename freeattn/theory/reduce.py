@@ -29,7 +29,7 @@ __all__ = ["scalar_system"]
 
 @lru_cache(maxsize=64)
 def scalar_system(system: DysonSystem) -> ScalarSystem:
-    """The scalar system of a Dyson equation; its output m = g_xx is the Stieltjes transform of the law of M Mᵀ.
+    """The scalar system of a Dyson equation; its output m = g_xx is the Stieltjes transform of the law.
 
     Raises:
         ConvergenceError: when no generic point is found, so that zeros cannot be told.
@@ -38,13 +38,15 @@ def scalar_system(system: DysonSystem) -> ScalarSystem:
     relations = relations_of(system)
     number = {symbol: i for i, symbol in enumerate(relations.variables)}
     entering = [number[system.symbol(trace)] for trace in system.entering]
-    found = eliminate_variables(generic_point(system, relations), number[system.symbol(CORNER)], entering)
+    output = getattr(system, "output", system.symbol(CORNER))
+    corners = [number[symbol] for symbol in relations.variables if symbol in output.free_symbols]
+    found = eliminate_variables(generic_point(system, relations), corners, entering)
     definitions, equations = _written(relations, found, _needed(relations, found, entering))
     unknowns = tuple(relations.variables[i] for i in found.unknowns)
     inside = {s for e in (*equations, *(value for _, value in definitions)) for s in e.free_symbols}
     named = (*unknowns, *(symbol for symbol, _ in definitions))
     return ScalarSystem(
-        unknowns=unknowns, equations=equations, output=system.symbol(CORNER),
+        unknowns=unknowns, equations=equations, output=output,
         parameters=tuple(sorted(inside - {*named, sym.Z}, key=str)), assumptions=system.assumptions,
         definitions=definitions, meanings=tuple((symbol, relations.meanings[symbol]) for symbol in named),
     )

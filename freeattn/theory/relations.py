@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import sympy as sp
 from sympy.polys.matrices import DomainMatrix
@@ -20,18 +20,14 @@ from sympy.polys.matrices import DomainMatrix
 from freeattn.theory import symbols as sym
 from freeattn.theory.dyson import DysonSystem, Sector
 from freeattn.theory.flows import Products, flows_of
-from freeattn.theory.self_energy import CORNER, Trace
+from freeattn.theory.self_energy import Trace
 
-__all__ = ["SMALL", "Form", "Relations", "constants_of", "relations_of"]
+__all__ = ["SMALL", "Relations", "constants_of", "relations_of"]
 
 SMALL = 4  # blocks: a determinant of 4 × 4 entries has 24 terms, one of 6 × 6 already 720
 
 
-class Form(NamedTuple):
-    """constant + Σ coefficient × trace."""
-
-    constant: sp.Expr
-    terms: tuple[tuple[sp.Expr, sp.Symbol], ...]
+Form: TypeAlias = "tuple[tuple[sp.Expr, sp.Symbol], ...]"  # Σ coefficient × trace
 
 
 @dataclass(frozen=True)
@@ -55,9 +51,8 @@ def relations_of(system: DysonSystem) -> Relations:
 
 
 class _Entry(NamedTuple):
-    """An entry of a sector's matrix: constant + coefficient × symbol."""
+    """An entry of −Σ or G in a sector: coefficient × symbol."""
 
-    constant: sp.Expr
     coefficient: sp.Expr
     symbol: sp.Symbol | None
 
@@ -87,8 +82,8 @@ class _Builder:
         first, second = self.pencil.blocks[trace.row], self.pencil.blocks[trace.column]
         where = f"block ({first.name}, {second.name}) on space {first.space}"
         shared, own = first.scope[: trace.level], first.scope[trace.level :]
-        if trace == CORNER:
-            return f"m(z), the normalized trace of {where}"
+        if trace.row == trace.column == 0:
+            return f"normalized trace of {where}, the resolvent of the law"
         if own and second.scope[trace.level :][:1] == own[:1]:
             return f"normalized trace of {where} between different {own[0]}"
         within = f" within one copy of {shared[-1]}" if shared else ""
@@ -98,13 +93,15 @@ class _Builder:
     def _splits(self, trace: Trace) -> bool:
         return any(t[:2] == trace[:2] and t.level < trace.level for t in self.system.traces)
 
-    def _name(self, kind: str, sector: Sector, p: int, q: int) -> sp.Symbol:
-        """s_p_q or t_p_q; where copies are told apart in a deeper sector, the name says what is summed over."""
+    def _name(self, kind: str, sector: Sector, p: int, q: int) -> tuple[sp.Symbol, str]:
+        """s_p_q or t_p_q; where copies are told apart in a deeper sector, with what is summed over."""
         first, second = self.pencil.blocks[p], self.pencil.blocks[q]
         name = f"{kind}_{first.name}_{second.name}"
-        if any(p in other.blocks and q in other.blocks and other.depth > sector.depth for other in self.system.sectors):
-            name += f"_over_{first.scope[sector.depth].name}"
-        return sp.Symbol(name)
+        deeper = (other for other in self.system.sectors if other.depth > sector.depth)
+        if not any(p in other.blocks and q in other.blocks for other in deeper):
+            return sp.Symbol(name), ""
+        over = first.scope[sector.depth].name
+        return sp.Symbol(f"{name}_over_{over}"), over
 
     def _sector(self, number: int, sector: Sector) -> _Small:
         energy: dict[tuple[int, int], _Entry] = {}
@@ -112,7 +109,7 @@ class _Builder:
         for p, q in combinations_with_replacement(sector.blocks, 2):
             for kind, entries, form in (("s", energy, self._energy(sector, p, q)),
                                         ("t", inverse, self._inverse(sector, p, q))):
-                entry = self._entry(self._name(kind, sector, p, q), kind, form)
+                entry = self._entry(kind, sector, (p, q), form)
                 ratio = self.system.copies_below(p, 0) / self.system.copies_below(q, 0)
                 entries[p, q], entries[q, p] = entry, entry._replace(coefficient=entry.coefficient * ratio)
         nodes = tuple(self._node(number, k, weight, matrix)
@@ -121,7 +118,7 @@ class _Builder:
 
     def _node(self, number: int, k: int, weight: sp.Expr, matrix: sp.Matrix) -> Any:
         size = matrix.rows
-        if size == 1 and weight == 1 or size > SMALL:
+        if (size == 1 and weight == 1) or size > SMALL:
             return weight, matrix, None
         name = sp.Symbol(f"r_{number + 1}" + (f"_{k + 1}" if weight != 1 else ""))
         blocks = ", ".join(self.pencil.blocks[p].name for p in self.system.sectors[number].blocks)
@@ -129,19 +126,20 @@ class _Builder:
             f" at eigenvalue number {k + 1}" if weight != 1 else "")
         return weight, matrix, name
 
-    def _entry(self, name: sp.Symbol, kind: str, form: Form) -> _Entry:
+    def _entry(self, kind: str, sector: Sector, place: tuple[int, int], form: Form) -> _Entry:
         """An entry with a single trace; a sum of several gets a symbol of its own."""
-        if len(form.terms) > 1:
-            self.sums[name] = form
-            _, first, second, *over = name.name.split("_")
-            what = "entry" if kind == "s" else "sum of the traces"
-            self.meanings[name] = f"{what} of {'the self-energy at' if kind == 's' else ''} block ({first}, {second})" + (
-                f", summed over {over[1]}" if over else "")
-            return _Entry(sp.S.Zero, -sp.S.One if kind == "s" else sp.S.One, name)
-        if not form.terms:
-            return _Entry(sp.S.Zero, sp.S.Zero, None)
-        coefficient, trace = form.terms[0]
-        return _Entry(sp.S.Zero, -coefficient if kind == "s" else coefficient, trace)
+        if not form:
+            return _Entry(sp.S.Zero, None)
+        sign = -sp.S.One if kind == "s" else sp.S.One
+        if len(form) == 1:
+            (coefficient, trace), = form
+            return _Entry(sign * coefficient, trace)
+        name, over = self._name(kind, sector, *place)
+        first, second = (self.pencil.blocks[p].name for p in place)
+        what = "self-energy at" if kind == "s" else "sum of the traces of"
+        self.meanings[name] = f"{what} block ({first}, {second})" + (f", summed over {over}" if over else "")
+        self.sums[name] = form
+        return _Entry(sign, name)
 
     def _energy(self, sector: Sector, p: int, q: int) -> Form:
         levels = self.system.levels(sector, p, q)
@@ -155,7 +153,7 @@ class _Builder:
     # Polynomials ---------------------------------------------------------------------------------------------------
 
     def relations(self) -> Relations:
-        unhidden = [c for form in self.sums.values() for c, _ in form.terms]
+        unhidden = [c for form in self.sums.values() for c, _ in form]
         unhidden += [e.coefficient for s in self.small for e in (*s.energy.values(), *s.inverse.values())]
         unhidden += [entry for s in self.small for w, m, _ in s.nodes for entry in (w, *m) if entry != -sym.Z]
         unhidden += [c for relation in self.flows.relations for c, _ in relation]
@@ -177,7 +175,7 @@ class _Builder:
 
     def _polynomials(self) -> Iterator[Any]:
         for name, form in self.sums.items():
-            yield sum((self._number(c) * self.generators[s] for c, s in form.terms), -self.generators[name])
+            yield sum((self._number(c) * self.generators[s] for c, s in form), -self.generators[name])
         yield from (self._sum(relation) for relation in self.flows.relations)
         for small in self.small:
             yield from self._of_sector(small)
@@ -193,7 +191,9 @@ class _Builder:
 
     def _value(self, entry: _Entry, constant: sp.Expr = sp.S.Zero) -> Any:
         value = self._number(constant)
-        return value if entry.symbol is None else value + self._number(entry.coefficient) * self.generators[entry.symbol]
+        if entry.symbol is None:
+            return value
+        return value + self._number(entry.coefficient) * self.generators[entry.symbol]
 
     def _matrix(self, entries: dict[tuple[int, int], _Entry], blocks: tuple[int, ...], constant: sp.Matrix) -> Any:
         rows = [[self._value(entries[p, q], constant[i, j]) for j, q in enumerate(blocks)]
@@ -230,10 +230,10 @@ def _form(terms: Any) -> Form:
     parts: dict[sp.Symbol, list[sp.Expr]] = {}
     for coefficient, symbol in terms:
         parts.setdefault(symbol, []).append(coefficient)
-    return Form(sp.S.Zero, tuple((sp.Add(*values), symbol) for symbol, values in parts.items()))
+    return tuple((sp.Add(*values), symbol) for symbol, values in parts.items())
 
 
-def constants_of(system: DysonSystem, sector: Sector) -> list[tuple[sp.Expr, sp.Matrix]]:
+def constants_of(system: Any, sector: Sector) -> list[tuple[sp.Expr, sp.Matrix]]:
     """(weight, constant part) at each node of a sector; one node of weight 1 without deterministic letters."""
     nothing = dict.fromkeys(system.unknowns, sp.S.Zero)
     nodes = getattr(sector, "nodes", ())

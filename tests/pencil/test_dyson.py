@@ -52,7 +52,7 @@ def test_marchenko_pastur_is_one_equation():
     g_x, g_y = sp.symbols("g_x_x g_y1_y1")
     assert scalar.unknowns == (g_x,)
     assert scalar.output == g_x
-    ((defined, value),) = scalar.definitions
+    ((defined, _),) = scalar.definitions
     assert defined == g_y
     (equation,) = (e.subs(dict(scalar.definitions)) for e in scalar.equations)
     y = rows / columns

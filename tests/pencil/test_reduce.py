@@ -158,7 +158,7 @@ def test_fewest_unknowns_by_trying_all_single_ones():
     point = generic_point(system, relations)
     output = relations.variables.index(system.symbol(CORNER))
     everything = range(len(relations.variables))
-    assert len(eliminate_variables(point, output, list(everything)).unknowns) == 2
+    assert len(eliminate_variables(point, [output], list(everything)).unknowns) == 2
 
 
 def test_closed_form_of_attention_with_gaussian_input():
@@ -207,8 +207,8 @@ def test_groups_change_nothing_with_gaussian_input_either():
 def gaussian_heads(heads, groups):
     """Heads on Gaussian input, key and value maps of each head or of each group."""
     x, owner = gaussian("X", models.TOKENS, models.MODEL), groups or heads
-    query, out = gaussian("WQ", models.MODEL, models.KEY, 1, heads), gaussian("O", models.VALUE, models.OUT, 1, heads)
-    key, value = gaussian("WK", models.MODEL, models.KEY, 1, owner), gaussian("WV", models.MODEL, models.VALUE, 1, owner)
+    query, key = gaussian("WQ", models.MODEL, models.KEY, 1, heads), gaussian("WK", models.MODEL, models.KEY, 1, owner)
+    value, out = gaussian("WV", models.MODEL, models.VALUE, 1, owner), gaussian("O", models.VALUE, models.OUT, 1, heads)
     noise = gaussian("W", models.TOKENS, models.TOKENS, 1, heads)
     total = heads.sum((x @ query @ key.T @ x.T + noise) @ x @ value @ out)
     return groups.sum(total) if groups else total
