@@ -32,7 +32,7 @@ _HOME = {
     "gaussian": "freeattn.model.expression",
     "wigner": "freeattn.model.expression",
     "derive": "freeattn.theory.derive",
-    "Derivation": "freeattn.theory.derive",
+    "Derivation": "freeattn.theory.derivation",
     "symbolic_spec": "freeattn.theory.derive",
     "law": "freeattn.numerics.law",
     "SpectralLaw": "freeattn.numerics.law",

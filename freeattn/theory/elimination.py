@@ -64,7 +64,17 @@ def _relation(point: GenericPoint, number: int, gradient: Gradient | None) -> _R
     polynomial, count = point.relations.polynomials[number], len(point.relations.variables)
     degrees = polynomial.degrees()[:count]
     variables = _mask(i for i, degree in enumerate(degrees) if degree > 0)
-    return _Relation(number, variables, _mask(i for i in gradient if degrees[i] == 1))
+    solvable = (i for i in gradient if degrees[i] == 1 and _divides(point, polynomial, i))
+    return _Relation(number, variables, _mask(solvable))
+
+
+def _divides(point: GenericPoint, polynomial: Any, variable: int) -> bool:
+    """Whether the coefficient of a variable is safe to divide by: a sum, or a product of factors that cannot be zero."""
+    slope = [monomial for monomial in polynomial.itermonoms() if monomial[variable]]
+    if len(slope) > 1:
+        return True
+    return all(symbol in point.relations.nonzero for symbol, power in zip(polynomial.ring.symbols, slope[0], strict=True)
+               if power and symbol in point.relations.coefficients)
 
 
 def _mask(variables: Iterable[int]) -> int:

@@ -63,14 +63,15 @@ class _Flows:
         return Flows(self.meanings, tuple(relation for relation in relations if relation))
 
     def _solved(self) -> tuple[dict[sp.Symbol, str], list[Products]]:
-        """Free flows, and every flow as a combination of them and of what leaves the corners, −(C_x N_x/n)(1 + z g_xx)."""
+        """Free flows, and every flow as a combination of them and of what leaves the corners."""
         count, corners = len(self.ends), range(self.corners)
         rows = [[*(self.at[p].count(a) for a in range(count)), *(int(p == x) for x in corners)] for p in corners]
         for p, partner in enumerate(self.pencil.partners):
             if p < partner:
                 row = [self.at[p].count(a) - self.at[partner].count(a) for a in range(count)]
                 rows.append([*row, *(0 for _ in corners)])
-        matrix = DomainMatrix([[sp.QQ(entry) for entry in row] for row in rows], (len(rows), count + len(corners)), sp.QQ)
+        shape = len(rows), count + len(corners)
+        matrix = DomainMatrix([[sp.QQ(entry) for entry in row] for row in rows], shape, sp.QQ)
         reduced, pivots = matrix.rref()
         free = {a: self._name(a) for a in range(count) if a not in pivots}
         flows: list[Products] = [[(sp.S.One, (free[a],))] if a in free else [] for a in range(count)]
@@ -78,11 +79,14 @@ class _Flows:
             values = [sp.QQ.to_sympy(entry) for entry in row]
             if pivot < count:
                 flows[pivot] = [(-values[a], (name,)) for a, name in free.items() if values[a]]
-                flows[pivot] += [term for x in corners if values[count + x] for term in self._leaving(x, values[count + x])]
+                flows[pivot] += [term for x in corners for term in self._leaving(x, values[count + x])]
         return {name: self._meaning(a) for a, name in free.items()}, flows
 
     def _leaving(self, x: int, factor: sp.Expr) -> Products:
+        """−factor·(C_x N_x/n)(1 + z g_xx)."""
         weight = -factor * self._weight(x)
+        if not weight:
+            return []
         return [(weight, ()), *((weight, (sym.Z, trace)) for trace in self._diagonal(x, x))]
 
     def _name(self, number: int) -> sp.Symbol:

@@ -17,6 +17,7 @@ from typing import Any
 import sympy as sp
 
 from freeattn.theory import symbols as sym
+from freeattn.theory.assumptions import Rule
 from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.elimination import Elimination, eliminate_variables
 from freeattn.theory.generic import generic_point
@@ -24,7 +25,12 @@ from freeattn.theory.relations import Relations, relations_of
 from freeattn.theory.self_energy import CORNER
 from freeattn.theory.system import ScalarSystem
 
-__all__ = ["scalar_system"]
+__all__ = ["ELIMINATION", "scalar_system"]
+
+ELIMINATION = Rule(
+    "elimination", "relations between traces (inverses of small matrices, conserved flows) are solved one by one, "
+    "each for a variable in which it is linear", "the matrix Dyson equation, multiplied out",
+)
 
 
 @lru_cache(maxsize=64)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple, TypeAlias
 
@@ -43,6 +44,16 @@ class Relations:
     polynomials: tuple[Any, ...]
     coefficients: dict[sp.Symbol, sp.Expr]
     ring: Any
+
+    @cached_property
+    def nonzero(self) -> frozenset[sp.Symbol]:
+        """The coefficients that cannot be zero; symbols of which no sign is known count as positive."""
+        return frozenset(symbol for symbol, value in self.coefficients.items() if _signed(value).is_nonzero)
+
+
+def _signed(value: sp.Expr) -> sp.Expr:
+    open_ = [s for s in value.free_symbols if s.is_nonnegative is None and s.is_nonpositive is None]
+    return value.xreplace({s: sp.Dummy(s.name, positive=True) for s in open_})
 
 
 def relations_of(system: DysonSystem) -> Relations:
