@@ -36,6 +36,10 @@ MAY_IMPORT = {
 # comparison takes its law as an argument.
 TIGHTER = {
     "freeattn.evidence.sampling": {"errors", "model"},
+    "freeattn.evidence.weights": {"errors", "model"},
+    "freeattn.evidence.projections": {"errors", "model"},
+    "freeattn.evidence.accumulators": {"errors", "model"},
+    "freeattn.evidence.words": {"errors", "model"},
     "freeattn.evidence.compare": {"errors"},
     "freeattn.evidence.finite_size": {"errors", "model"},
     "freeattn.evidence.published": {"errors", "model"},

@@ -11,13 +11,16 @@ import freeattn
 from freeattn.cli.files import OutputFile, output_files
 from freeattn.cli.options import json_option, name_option, preset_argument, spec_options
 from freeattn.cli.records import dump_json
-from freeattn.cli.spec import build_spec
+from freeattn.cli.spec import build_spec, changed_spec, typed_fields
 from freeattn.errors import InputError
+from freeattn.model.ties import as_ties
 
 if TYPE_CHECKING:
     from freeattn.model.attention import Attention
 
 __all__ = ["derive_command"]
+
+_KINDS = ("output", "tie", "inputs", "latent", "query_latent", "position_width", "heads", "residual")
 
 _EPILOG = """\b
 Examples:
@@ -45,7 +48,8 @@ def derive_command(
     """The derivation of a law, from the assumptions to the polynomial, the atom and the moments.
 
     The architecture is PRESET (see freeattn architectures) with options in place of its values, or options
-    alone. With --symbolic only its output and tie are taken, and the derivation holds for all sizes.
+    alone. With --symbolic its sizes and beta are not taken, and the derivation holds for all of them; what kind of
+    layer it is stays (output, ties, inputs, latents with their numbers).
     """
     form = _form(format, as_json, standalone)
     files = output_files(force, {"-o": out_file})
@@ -65,14 +69,26 @@ def _form(form: str | None, as_json: bool, standalone: bool) -> str:
 
 
 def _symbolic_spec(preset: str | None, options: dict[str, Any]) -> Attention:
-    kinds = {"output": "mha", "tie": "none"}
-    if preset is not None:
-        spec = freeattn.architecture(preset)
-        kinds = {"output": spec.output, "tie": spec.tie.shorthand}
-    kinds |= {name: options[name] for name in kinds if options[name] is not None}
+    """A layer of symbols with what kind of layer it is: from the preset, then from the options."""
+    published = None if preset is None else freeattn.architecture(preset, n_tokens=1)  # sizes are not taken from it
+    fields = typed_fields(options, preset)
+    if fields.get("beta") == "init":
+        raise InputError("beta", "init", "a number, or nothing, next to --symbolic")
+    kinds = {name: getattr(published, name) for name in _KINDS} if published else {}
+    kinds |= {name: fields.pop(name) for name in _KINDS if name in fields}
+    return changed_spec(_symbols(kinds), options, fields)
+
+
+def _symbols(kinds: dict[str, Any]) -> Attention:
+    """The layer of symbols; sizes that its kind makes equal are one symbol."""
     theory = importlib.import_module("freeattn.theory.derive")  # loads sympy: only when a derivation is asked
-    numbers = {name: text for name, text in options.items() if name not in kinds}
-    return build_spec(None, numbers, base=theory.symbolic_spec(**kinds))
+    tie = as_ties(kinds.pop("tie", "none"))
+    spec: Attention = theory.symbolic_spec(
+        output=kinds.pop("output", "mha"), tie="key-value" if tie.equal_widths else "none"
+    )
+    if tie.output == "key" or kinds.get("residual") is not None:
+        kinds["d_out"] = spec.d_model
+    return spec.replace(tie=tie, **kinds)
 
 
 def _text(derivation: Any, form: str, standalone: bool, preset: str | None) -> str:

@@ -14,9 +14,11 @@ from click.shell_completion import CompletionItem
 import freeattn
 from freeattn.cli.spec import CHOICES, flag
 from freeattn.errors import InputError
+from freeattn.model.ties import refuse_queries
 
 __all__ = ["count_option", "file_options", "json_option", "name_option", "preset_argument", "spec_options"]
 
+_EXPLAIN: dict[str, Callable[[str], object]] = {"tie": refuse_queries}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -31,19 +33,43 @@ _SIZES = {
     "d_out": "Width of the output (default: d_model).",
 }
 _NAMES = {
-    "tie": "Whether values are built from the key weights (default: none).",
+    "inputs": "The law of the tokens (default: orthogonal).",
+    "tie": "Whether values, the output map or both are built from the key weights (default: none).",
     "output": "The matrix whose squared singular values are asked about (default: mha).",
     "scores": "The score function (default: softmax).",
 }
 _SCALES = {"value_scale": "Factor on W^V (default: 1).", "output_scale": "Factor on W^O (default: 1)."}
+_LISTS = {
+    "feature_eigenvalues": ("A,B,…", "Gaussian tokens; eigenvalues of their feature covariance, scaled to mean 1."),
+    "feature_weights": ("A,B,…", "Shares or counts of these eigenvalues (default: equal)."),
+    "key_value_correlation": ("RHO", "Values correlated with keys: V = RHO K + sqrt(1 - RHO^2) V'."),
+    "heads": ("LIST", "Unequal heads: COUNT:D_KEY[:D_VALUE[:BETA]] between commas."),
+    "latent_rank": ("N|none", "Keys and values come from a latent of this rank."),
+    "query_latent_rank": ("N|none", "Queries come from a latent of this rank."),
+    "position_width": ("N", "Coordinates of each key that come from the tokens, shared by all heads (default: 0)."),
+    "residual": ("X", "Factor of the attention output in a residual connection (default: no connection)."),
+}
+_FLAGS = {
+    "latent_per_head": "One latent for each key/value head instead of one for all.",
+    "latent_normalized": "Rows of the latent are normalized (the law is the same).",
+    "query_latent_per_head": "One query latent for each head instead of one for all.",
+    "query_latent_normalized": "Rows of the query latent are normalized (the law is the same).",
+}
 
 
-def name_option(field: str, names: Sequence[str], help: str) -> _Decorator[Any]:
-    """An option that takes one of a few names; they complete in the shell."""
+def name_option(
+    field: str, names: Sequence[str], help: str, explain: Callable[[str], object] | None = None
+) -> _Decorator[Any]:
+    """An option that takes one of a few names; they complete in the shell.
+
+    `explain` may raise a NotCoveredError for another name, where there is more to say than what is allowed.
+    """
 
     def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
         del context, parameter
         if value is not None and value not in names:
+            if explain is not None:
+                explain(value)
             raise InputError(field, value, f"one of {', '.join(names)}")
         return value
 
@@ -94,8 +120,10 @@ def spec_options(function: _Function) -> _Function:
     ]
     beta = 'Inverse temperature (default: 1); "init": from the published initialization of the preset.'
     options.append(click.option("--beta", metavar="X|init", help=beta))
-    options += [name_option(name, CHOICES[name], text) for name, text in _NAMES.items()]
+    options += [name_option(name, CHOICES[name], text, _EXPLAIN.get(name)) for name, text in _NAMES.items()]
     options += [click.option(flag(name), metavar="X", help=text) for name, text in _SCALES.items()]
+    options += [click.option(flag(name), metavar=metavar, help=text) for name, (metavar, text) in _LISTS.items()]
+    options += [click.option(flag(name), is_flag=True, help=text) for name, text in _FLAGS.items()]
     for option in reversed(options):
         function = option(function)
     return function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -84,6 +85,8 @@ _PRESET_FIELDS = (
 def preset_record(preset: Any) -> dict[str, Any]:
     """One preset as a JSON-ready object; its ratios are those at its own token count."""
     record = {name: getattr(preset, name) for name in _PRESET_FIELDS}
+    if preset.mla is not None:
+        record["mla"] = dataclasses.asdict(preset.mla)
     record["gamma"] = _ratios(preset)
     return record
 

@@ -1,32 +1,31 @@
-"""From the texts of the command line to a specification.
-
-Numbers are read exactly: "1/2" and "0.1" are the fractions that they look like, not the nearest double.
-"""
+"""From the texts of the command line to a specification."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import freeattn
+from freeattn.cli.layer import COMPOUND, composed_fields, option_of
+from freeattn.cli.numbers import exact_number
 from freeattn.errors import InputError
 
 if TYPE_CHECKING:  # the model loads when a specification is built, not for --help
     from freeattn.model.attention import Attention
 
-__all__ = ["CHOICES", "build_spec", "exact_number", "flag"]
+__all__ = ["CHOICES", "build_spec", "changed_spec", "flag", "typed_fields"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
-    "tie": ("none", "key-value"),
+    "inputs": ("orthogonal", "gaussian"),
+    "tie": ("none", "key-value", "output-key", "key-value-output"),
     "output": ("mha", "values", "attention", "head-sum"),
     "scores": ("softmax", "linear", "relu", "sigmoid"),
 }
 _EXAMPLE = "--n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64"
-_IN_PYTHON = {", or a symbol": "", " or a symbol": "", "architectures()": "freeattn architectures"}
-_LONGEST = 1000  # characters; the conversion of longer texts can take long
-_NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?)")  # 3 digits reach every double
+_IN_PYTHON = {
+    ", a symbol, or None": "", ", or a symbol": "", " or a symbol": "", "architectures()": "freeattn architectures",
+    'inputs="gaussian"': "--inputs gaussian",
+}
 
 
 def flag(field: str) -> str:
@@ -34,46 +33,45 @@ def flag(field: str) -> str:
     return "--" + field.replace("_", "-")
 
 
-def exact_number(field: str, text: str) -> int | Fraction:
-    """The number that a text denotes, exactly: "12", "1/2", "0.559", "1e-3".
-
-    Raises:
-        InputError: for anything else (nan and inf included), naming the field.
-    """
-    stripped = text.strip()
-    allowed = "a number such as 12, 0.5, 1e-3 or 1/2"
-    if not (stripped.isascii() and len(stripped) <= _LONGEST and _NUMBER.fullmatch(stripped)):
-        raise InputError(field, text, allowed)
-    try:
-        number = Fraction(stripped)
-    except ZeroDivisionError:
-        raise InputError(field, text, allowed) from None
-    return number.numerator if number.denominator == 1 else number
-
-
-def build_spec(
-    preset: str | None, options: Mapping[str, str | None], base: Attention | None = None
-) -> Attention:
-    """The specification: a preset with changes, a base specification with changes, or fields alone.
+def build_spec(preset: str | None, options: Mapping[str, Any]) -> Attention:
+    """The specification: a preset with changes, or fields alone.
 
     Raises:
         InputError: with the value as it was typed.
     """
-    typed = {name: text for name, text in options.items() if text is not None}
-    fields = {name: _value(name, text, preset) for name, text in typed.items()}
-    if preset is None and base is None and not fields:
-        allowed = f"a preset (freeattn architectures lists them) or sizes such as {_EXAMPLE}"
-        raise InputError("preset", "(not given)", allowed)
-    try:
-        if base is not None:
-            return base.replace(**fields)
-        if preset is None:
-            spec: Attention = freeattn.Attention(**fields)
-        else:
-            spec = freeattn.architecture(preset, **fields)
-        return spec
-    except InputError as error:
-        raise _as_typed(error, typed) from None
+    typed = _typed(options)
+    if preset is None:
+        if not typed:
+            allowed = f"a preset (freeattn architectures lists them) or sizes such as {_EXAMPLE}"
+            raise InputError("preset", "(not given)", allowed)
+        return _reported(typed, lambda: freeattn.Attention(**typed_fields(options)))
+    return _reported(typed, lambda: freeattn.architecture(preset, **typed_fields(options, preset)))
+
+
+def changed_spec(base: Attention, options: Mapping[str, Any], fields: Mapping[str, Any]) -> Attention:
+    """A base specification with the fields that `options` were read into."""
+    return _reported(_typed(options), lambda: base.replace(**fields))
+
+
+def typed_fields(options: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:
+    """The fields of `Attention` that the options give, as changes of a preset where there is one.
+
+    Raises:
+        InputError: with the value as it was typed.
+    """
+    typed = _typed(options)
+    fields = {name: _value(name, text, preset) for name, text in typed.items() if name not in COMPOUND}
+    return fields | _reported(typed, lambda: composed_fields(typed, _latents(preset)))
+
+
+def _typed(options: Mapping[str, Any]) -> dict[str, str]:
+    """The options that were given, as texts; a flag is given when it is on."""
+    return {name: "on" if text is True else text for name, text in options.items() if text not in (None, False)}
+
+
+def _latents(preset: str | None) -> dict[str, Any]:
+    found = [record.mla for record in freeattn.architectures() if record.name == preset] if preset else []
+    return found[0].fields() if found and found[0] is not None else {}
 
 
 def _value(name: str, text: str, preset: str | None) -> Any:
@@ -86,13 +84,22 @@ def _value(name: str, text: str, preset: str | None) -> Any:
     return exact_number(name, text)
 
 
+def _reported(typed: Mapping[str, str], build: Callable[[], Any]) -> Any:
+    """What `build` returns; its errors name the option and the text that was typed."""
+    try:
+        return build()
+    except InputError as error:
+        raise _as_typed(error, typed) from None
+
+
 def _as_typed(error: InputError, typed: Mapping[str, str]) -> InputError:
     """The same error with the value as the user wrote it, and without what only Python can be given."""
     allowed = error.allowed
     for in_python, here in _IN_PYTHON.items():
         allowed = allowed.replace(in_python, here)
-    if error.field in typed:
-        return InputError(error.field, typed[error.field], allowed)
+    option, part = option_of(error.field)
+    if option in typed:
+        return InputError(option, typed[option], f"{part} {allowed}".strip())
     if error.value is None:
         return InputError(error.field, "(not given)", f"{allowed}, by {flag(error.field)} or a preset")
     return InputError(error.field, error.value, allowed)

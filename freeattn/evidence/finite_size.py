@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from freeattn.model.attention import Attention
+from freeattn.model.heads import Heads
 from freeattn.model.quadrature import thetas
 from freeattn.model.scores import ScoreFunction
 
@@ -56,16 +57,26 @@ class FiniteSize:
 
 
 def finite_size(spec: Attention) -> FiniteSize:
-    """Deviations that are expected of simulated attention with the sizes of the specification."""
-    scores, beta, n = spec.scores, float(spec.beta), spec.n_tokens
-    theta_1 = float(thetas(scores, spec.beta).theta_1)
+    """Deviations that are expected of simulated attention with the sizes of the specification.
+
+    Unequal heads count as often as there are of them; what latents, ties and the law of the tokens add is left out.
+    """
+    heads = spec.n_kv_heads if spec.output == "head-sum" else spec.n_heads
+    parts = [(family.count / spec.n_heads, _of_head(spec, family)) for family in spec.families]
+    loss, gain, spread = (sum(share * getattr(one, name) for share, one in parts) for name in ("loss", "gain", "spread"))
+    return FiniteSize(loss, gain, spread if loss == 1 else spread / heads)
+
+
+def _of_head(spec: Attention, head: Heads) -> FiniteSize:
+    """The effects of one head."""
+    scores, beta, n = spec.scores, float(head.beta), spec.n_tokens
+    theta_1 = float(thetas(scores, head.beta).theta_1)
     if scores.normalized and theta_1 > n**2:  # V_n ≤ n − 1 always: nothing of the law is left to compare
         return FiniteSize(loss=1.0, gain=0.0, spread=1.0)
-    rows, columns = _line_variances(scores, beta, spec.d_key)
+    rows, columns = _line_variances(scores, beta, head.d_key)
     spread = _kurtosis(scores, beta, n, theta_1) + _relative_variance(rows) + _relative_variance(columns)
-    heads = spec.n_kv_heads if spec.output == "head-sum" else spec.n_heads
     loss = few_tokens_loss(scores, beta, n, theta_1)
-    return FiniteSize(loss=loss, gain=float(abs(rows.mean() / theta_1 - 1)), spread=spread / heads)
+    return FiniteSize(loss=loss, gain=float(abs(rows.mean() / theta_1 - 1)), spread=spread)
 
 
 def reliable_beta(n_tokens: int) -> float:

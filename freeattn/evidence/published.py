@@ -50,7 +50,7 @@ class PublishedAgreement:
         asked = (spec.n_tokens, spec.d_model, spec.n_heads, spec.n_kv_heads, spec.d_key, spec.d_value, spec.d_out)
         scales = (spec.beta, spec.value_scale, spec.output_scale)
         plain = spec.output == "mha" and spec.scores == Softmax() and scales == (1, 1, 1)
-        return plain and asked == sizes and spec.tie.shorthand == self.tie
+        return plain and asked == sizes and spec.tie.shorthand == self.tie and not spec.beyond_transforms
 
 
 def _row(architecture: str, sizes: tuple[int, int, int, int, int], w1: tuple[float, float], ks: tuple[float, float],

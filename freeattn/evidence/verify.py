@@ -192,7 +192,9 @@ def _statistic(criterion: Criterion, samples: Sequence[Sample], table: LawTable)
 def _warnings(spec: Attention, size: FiniteSize, table: LawTable, draws: int) -> tuple[str, ...]:
     found = []
     delta, spread = expected_effects(table, size)
-    beta, n, bound = float(spec.beta), spec.n_tokens, reliable_beta(spec.n_tokens)
+    beta = max(float(family.beta) for family in spec.families)
+    narrowest = min(family.d_key for family in spec.families)
+    n, bound = spec.n_tokens, reliable_beta(spec.n_tokens)
     if isinstance(spec.scores, Softmax) and beta > bound:
         found.append(
             f"beta = {beta:.4g} is above sqrt(log n)/2 = {bound:.4g} at n_tokens = {n}: few tokens dominate each row; "
@@ -201,7 +203,7 @@ def _warnings(spec: Attention, size: FiniteSize, table: LawTable, draws: int) ->
         )
     if max(delta, spread) > MOST:
         found.append(
-            f"finite-size effects above {MOST:.0%} are expected at n_tokens = {n}, d_key = {spec.d_key} (few tokens "
+            f"finite-size effects above {MOST:.0%} are expected at n_tokens = {n}, d_key = {narrowest} (few tokens "
             f"take {size.loss:.1%} of the mean, few key dimensions change it by {size.gain:.1%}, the second moment "
             f"moves by {spread:.1%}); allowances stop at {MOST:.0%} each: a failure may only mean a layer too small"
         )

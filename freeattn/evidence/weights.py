@@ -7,6 +7,7 @@ the order of work, and a layer that shares a matrix with another one has the sam
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
@@ -20,7 +21,7 @@ from freeattn.model.latent import Latent
 from freeattn.model.quantities import is_infinite, is_known
 from freeattn.model.ties import KeyValueCorrelation
 
-__all__ = ["HeadSizes", "Matrix", "Weights", "check_sizes", "seed_sequence"]
+__all__ = ["HeadSizes", "Matrix", "Weights", "check_sizes", "seed_sequence", "shares"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 
@@ -65,8 +66,8 @@ class Weights:
     def tokens(self) -> Matrix:
         """X (n_tokens × d_model).
 
-        Orthogonal tokens are √d_model times the transposed Q factor of a Gaussian matrix, signs corrected. With a
-        feature covariance, feature j has the eigenvalue t_k with w_1 + … + w_{k−1} ≤ (j − 1/2)/d_model < w_1 + … + w_k.
+        Orthogonal tokens are √d_model times the transposed Q factor of a Gaussian matrix, signs corrected; with a
+        feature covariance the eigenvalues come in order, each for its share of the features.
         """
         inputs, shape = self._spec.inputs, (self.n_tokens, self.d_model)
         if not isinstance(inputs, OrthogonalInput):
@@ -207,8 +208,16 @@ def _head_sizes(spec: Attention) -> list[HeadSizes]:
     return found
 
 
+def shares(weights: Sequence[float], size: int) -> NDArray[np.intp]:
+    """Which of several values each of `size` coordinates has, in order; shares are met to within one coordinate.
+
+    Coordinate j = 1 … size has value number k when w_1 + … + w_{k−1} ≤ (j − 1/2)/size < w_1 + … + w_k.
+    """
+    middles = (np.arange(size) + 0.5) / size
+    return np.searchsorted(np.cumsum(np.asarray(weights, dtype=float))[:-1], middles, side="right")
+
+
 def _feature_scales(inputs: FeatureCovariance, d_model: int) -> Matrix:
-    """√t for each feature; the shares are met to within one feature."""
-    middles = (np.arange(d_model) + 0.5) / d_model
-    which = np.searchsorted(np.cumsum([float(w) for w in inputs.weights])[:-1], middles, side="right")
-    return np.sqrt([float(t) for t in inputs.eigenvalues])[which]
+    """√t for each feature."""
+    which = shares([float(weight) for weight in inputs.weights], d_model)
+    return np.sqrt([float(value) for value in inputs.eigenvalues])[which]

@@ -14,9 +14,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from freeattn.errors import InputError
-from freeattn.evidence.weights import Matrix, seed_sequence
+from freeattn.evidence.weights import Matrix, seed_sequence, shares
 from freeattn.model.expression import Expression, Factor, Term
-from freeattn.model.letters import Copies, Letter, Space
+from freeattn.model.letters import AnyLetter, Copies, Diagonal, Inclusion, Letter, Part, Space
 from freeattn.model.quantities import is_symbolic
 
 __all__ = ["LAWS", "Numbers", "sample_words"]
@@ -65,8 +65,15 @@ class Numbers:
         self._by_name = {str(key): value for key, value in sizes.items()}
 
     def size(self, place: Space) -> int:
-        """The number of rows or columns that a space stands for."""
+        """The number of rows or columns that a space stands for; a direct sum has those of its parts."""
+        if place.parts:
+            return sum(self.part(part) for part in place.parts)
         return self._whole(f"size of space {place}", self._found(place, place.size))
+
+    def part(self, part: Part) -> int:
+        """The size of a part of a direct sum, all copies together."""
+        families = () if part.per is None else part.per.chain
+        return self.size(part.space) * math.prod(self.count(family) for family in families)
 
     def count(self, family: Copies) -> int:
         """The number of copies of a family (in each copy of the family that it lies within)."""
@@ -93,6 +100,8 @@ class Numbers:
     def _number(self, field: str, quantity: Any) -> Any:
         if not is_symbolic(quantity):
             return quantity
+        if str(quantity) in self._by_name:
+            return self._by_name[str(quantity)]
         known = {}
         for symbol in quantity.free_symbols:
             if symbol not in self._given and str(symbol) not in self._by_name:
@@ -109,28 +118,39 @@ class _Draw:
         self.numbers = numbers
         self._expression, self._root = expression, root
         self._place = {letter: k for k, letter in enumerate(expression.letters)}
-        self._drawn: dict[tuple[Letter, tuple[int, ...]], Matrix] = {}
+        self._drawn: dict[tuple[AnyLetter, tuple[int, ...]], Matrix] = {}
 
     def matrix(self) -> Matrix:
         """M."""
-        shape = tuple(self.numbers.size(place) for place in self._expression.shape)
-        total = np.zeros(shape)
+        total = np.zeros([self.numbers.size(place) for place in self._expression.shape])
         for term in self._expression.terms:
             coefficient = self.numbers.value(f"coefficient of {term}", term.coefficient)
             for choice in product(*(range(self.numbers.count(s.family)) for s in term.sums)):
-                total += coefficient * self._word(term, choice)
+                factors = [(f, _copy(term, place, choice)) for place, f in enumerate(term.word)]
+                self._add(total, coefficient, factors)
         return total
 
-    def _word(self, term: Term, choice: tuple[int, ...]) -> Matrix:
-        """The product of the letters of a word, each sum at the chosen copy."""
-        factors = []
-        for place, factor in enumerate(term.word):
-            bound = {s.family: c for s, c in zip(term.sums, choice, strict=True) if s.start <= place < s.stop}
-            if any(family not in bound for family in factor.letter.chain):
-                allowed = f"a sum {factor.letter.per}.sum(…): {factor} is one matrix for each copy"
-                raise InputError("expression", str(term), allowed)
-            factors.append(self._factor(factor, tuple(bound[family] for family in factor.letter.chain)))
-        return factors[0] if len(factors) == 1 else np.linalg.multi_dot(factors)
+    def _add(self, total: Matrix, coefficient: float, factors: list[tuple[Factor, tuple[int, ...]]]) -> None:
+        """Add a word to `total`; inclusions at its ends choose the block that it goes to."""
+        while factors and factors[0][0].includes:
+            total = self._block(total, *factors.pop(0))
+        while factors and isinstance(factors[-1][0].letter, Inclusion):
+            total = self._block(total.T, *factors.pop()).T
+        matrices = [self._factor(factor, copy) for factor, copy in factors]
+        if not matrices:
+            total += coefficient * np.eye(len(total))
+        else:
+            total += coefficient * (matrices[0] if len(matrices) == 1 else np.linalg.multi_dot(matrices))
+
+    def _block(self, total: Matrix, factor: Factor, copy: tuple[int, ...]) -> Matrix:
+        """The rows of one copy of the part that an inclusion includes; a view."""
+        whole, number = factor.letter.whole, factor.letter.number
+        index = 0
+        for family, which in zip(factor.letter.chain, copy, strict=True):
+            index = index * self.numbers.count(family) + which
+        size = self.numbers.size(whole.parts[number].space)
+        start = sum(self.numbers.part(part) for part in whole.parts[:number]) + index * size
+        return total[start : start + size]
 
     def _factor(self, factor: Factor, copy: tuple[int, ...]) -> Matrix:
         letter = factor.letter
@@ -139,13 +159,28 @@ class _Draw:
         matrix = self._drawn[letter, copy]
         return matrix.T if factor.transposed else matrix
 
-    def _letter(self, letter: Letter, copy: tuple[int, ...]) -> Matrix:
+    def _letter(self, letter: AnyLetter, copy: tuple[int, ...]) -> Matrix:
+        shape = (self.numbers.size(letter.rows), self.numbers.size(letter.columns))
+        if isinstance(letter, Diagonal):
+            values = [self.numbers.value(f"an eigenvalue of {letter}", value) for value in letter.eigenvalues]
+            weights = [self.numbers.value(f"a weight of {letter}", weight) for weight in letter.weights]
+            return np.diag(np.asarray(values)[shares(weights, shape[0])])
+        if not isinstance(letter, Letter):
+            raise InputError("expression", letter, "inclusions at the ends of words only")
         key = (*self._root.spawn_key, self._place[letter], *copy)
         stream = np.random.SeedSequence(self._root.entropy, spawn_key=key, pool_size=self._root.pool_size)
-        shape = (self.numbers.size(letter.rows), self.numbers.size(letter.columns))
         spread = math.sqrt(self.numbers.value(f"variance of {letter}", letter.variance))
         entries = spread * np.random.default_rng(stream).standard_normal(shape)
         return np.triu(entries) + np.triu(entries, 1).T if letter.symmetric else entries
+
+
+def _copy(term: Term, place: int, choice: tuple[int, ...]) -> tuple[int, ...]:
+    """Which copy of factor number `place` of a word is meant, when the sums stand at the chosen copies."""
+    bound = {s.family: c for s, c in zip(term.sums, choice, strict=True) if s.start <= place < s.stop}
+    letter = term.word[place].letter
+    if any(family not in bound for family in letter.chain):
+        raise InputError("expression", str(term), f"a sum {letter.chain[-1]}.sum(…): {letter} is one matrix for each copy")
+    return tuple(bound[family] for family in letter.chain)
 
 
 def _check_symmetric(matrix: Matrix) -> None:

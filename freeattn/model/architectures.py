@@ -8,8 +8,9 @@ The records live in data/architectures.json, which states the meaning of every k
 (Fraction(3, 2), 24)
 
 What a model has and the theory has not is listed in `Attention.not_modelled`, never silently dropped.
-Rotary positions are listed only when keys and values are tied: they rotate each query and key, which leaves
-Gaussian rows Gaussian, so with values independent of keys the law for orthogonal input is the same.
+Rotary positions rotate each query and key, which leaves independent Gaussian rows what they are: with orthogonal
+input and values independent of keys the law is the same. They are listed where rows are not independent: tied keys,
+queries from a latent, keys that come from a latent altogether, tokens that are not orthogonal.
 """
 
 from __future__ import annotations
@@ -23,15 +24,18 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from freeattn.errors import InputError, NotCoveredError
+from freeattn.errors import InputError
 from freeattn.model.attention import Attention
 from freeattn.model.initialization import Initialization, initial_beta
-from freeattn.model.ties import as_ties
+from freeattn.model.inputs import OrthogonalInput, as_inputs
+from freeattn.model.latent import Latent
+from freeattn.model.ties import Ties, as_ties
 
 __all__ = ["LatentAttention", "Preset", "architecture", "architectures"]
 
 _SIZES = ("n_tokens", "d_model", "n_heads", "n_kv_heads", "d_key", "d_value", "d_out")
-_SETS_INITIAL_BETA = ("d_model", "n_heads", "d_key")
+_SETS_INITIAL_BETA = ("d_model", "n_heads", "d_key", "latent", "query_latent")
+_FROM_HEADS = ("n_heads", "n_kv_heads", "d_key", "d_value")
 _MOST_NAMES = 8
 
 
@@ -39,7 +43,8 @@ _MOST_NAMES = 8
 class LatentAttention:
     """Widths of latent attention: keys and values of head r are D U_r with one latent D (rank kv_rank).
 
-    Each key has nope_width coordinates of this kind and rope_width rotary ones that all heads share.
+    Each key has nope_width coordinates of this kind and rope_width rotary ones that come straight from the tokens and
+    are the same for all heads. Queries come from a latent of their own, of rank q_rank, unless q_rank is 0.
     """
 
     kv_rank: int
@@ -47,6 +52,15 @@ class LatentAttention:
     rope_width: int
     nope_width: int
     latent_norm: str
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of `Attention` that say this."""
+        normalized = self.latent_norm == "rmsnorm"
+        return {
+            "latent": Latent(self.kv_rank, normalized=normalized),
+            "query_latent": Latent(self.q_rank, normalized=normalized) if self.q_rank else None,
+            "position_width": self.rope_width,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,8 +122,6 @@ class Preset:
     @property
     def why_not(self) -> str:
         """Why `covered` is False and what to do; "" when it is True."""
-        if self.mla is not None:
-            return _latent_refusal(self.mla)
         if self.n_tokens > self.d_model:
             return (
                 f"orthogonal input needs n_tokens ≤ d_model, and {self.n_tokens} exceeds {self.d_model}: "
@@ -120,7 +132,7 @@ class Preset:
     @property
     def not_modelled(self) -> tuple[str, ...]:
         """What the layer has and the theory has not, as short phrases."""
-        return _not_modelled(self, tied=self.tie != "none")
+        return _not_modelled(self, {"tie": as_ties(self.tie), "inputs": OrthogonalInput(), **_latents(self)})
 
 
 def architecture(name: str, **changes: Any) -> Attention:
@@ -137,16 +149,16 @@ def architecture(name: str, **changes: Any) -> Attention:
     Raises:
         InputError: for an unknown name (with the nearest ones) and for any field value that is not allowed;
             for more tokens than d_model it says how many to choose.
-        NotCoveredError: for latent attention, and for beta="init" when the initial β is not known.
+        NotCoveredError: for queries tied to keys, and for beta="init" when the initial β is not known.
     """
     preset = _find(name)
-    if preset.mla is not None:
-        raise NotCoveredError(f"{preset.name}: {_latent_refusal(preset.mla)}")
-    fields = {size: getattr(preset, size) for size in _SIZES}
-    fields.update(name=preset.name, tie=preset.tie, beta=1, **_followers(preset, changes))
+    fields = {size: getattr(preset, size) for size in _SIZES} | _latents(preset)
+    if changes.get("heads") is not None:
+        fields.update(dict.fromkeys(_FROM_HEADS))
+    fields.update(name=preset.name, tie=preset.tie, inputs="orthogonal", beta=1, **_followers(preset, changes))
     fields.update(changes)
-    fields["tie"] = as_ties(fields["tie"])
-    phrases = _not_modelled(preset, tied=fields["tie"].value == "key")
+    fields["tie"], fields["inputs"] = as_ties(fields["tie"]), as_inputs(fields["inputs"])
+    phrases = _not_modelled(preset, fields)
     if isinstance(fields["beta"], str):
         fields["beta"], cautions = _initial_beta(preset, fields)
         phrases += cautions
@@ -217,12 +229,16 @@ def _followers(preset: Preset, changes: dict[str, Any]) -> dict[str, Any]:
     return followers
 
 
+def _latents(preset: Preset) -> dict[str, Any]:
+    return {} if preset.mla is None else preset.mla.fields()
+
+
 def _initial_beta(preset: Preset, fields: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
     """The number that beta="init" stands for, and what to beware of."""
     if fields["beta"] != "init":
         raise InputError("beta", fields["beta"], 'a positive number, a symbol, or "init"')
     initial = initial_beta(preset)
-    changed = [size for size in _SETS_INITIAL_BETA if fields[size] != getattr(preset, size)]
+    changed = [name for name in _SETS_INITIAL_BETA if fields.get(name) != getattr(preset, name, None)]
     if changed:
         raise InputError(
             "beta", "init", f"a number when {' and '.join(changed)} is not the published one: the "
@@ -249,20 +265,27 @@ def _build(preset: Preset, fields: dict[str, Any]) -> Attention:
 def _token_advice(preset: Preset, d_model: Any) -> str:
     pretrain = preset.n_tokens_pretrain
     if pretrain is not None and pretrain <= d_model:
-        return f"try n_tokens={pretrain}, its pre-training length"
-    return f"choose n_tokens up to {d_model}"
+        return f'try n_tokens={pretrain}, its pre-training length, or inputs="gaussian"'
+    return f'choose n_tokens up to {d_model}, or inputs="gaussian"'
 
 
-def _latent_refusal(mla: LatentAttention) -> str:
-    return (
-        "no law is available for its latent attention (low-rank keys and values from a shared latent of "
-        f"rank {mla.kv_rank}, plus a shared positional key of width {mla.rope_width}); the law of plain "
-        "heads would be wrong"
-    )
+def _why_rotary_counts(fields: dict[str, Any]) -> str:
+    """Why rotating the rows of queries and keys changes the law; "" when it does not."""
+    tie: Ties = fields["tie"]
+    from_latent = fields.get("latent") is not None and fields.get("position_width", 0) == 0
+    reasons = {
+        "keys and values are tied": tie.value != "none",
+        "the output map is tied to the keys": tie.output != "none",
+        "tokens are not orthogonal": not isinstance(fields["inputs"], OrthogonalInput),
+        "queries come from a latent": fields.get("query_latent") is not None,
+        "keys come from a latent": from_latent,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
 
 
-def _not_modelled(preset: Preset, tied: bool) -> tuple[str, ...]:
-    rotary = "rotary positions (keys and values are tied)" if tied else ""
+def _not_modelled(preset: Preset, fields: dict[str, Any]) -> tuple[str, ...]:
+    reason = _why_rotary_counts(fields)
+    rotary = f"rotary positions ({reason})" if reason else ""
     positions = {
         "learned": "learned positions added to the tokens",
         "sinusoidal": "sinusoidal positions added to the tokens",

@@ -94,7 +94,7 @@ def _check_absent_matrices(layer: SimpleNamespace) -> None:
         allowed = f'a tie of values alone, because output="{layer.output}" has no W^O'
         raise InputError("tie", layer.tie.shorthand, allowed)
     if layer.residual is not None:
-        allowed = f'None, because output="{layer.output}" is not added to the tokens; output="mha" is'
+        allowed = f'nothing, because output="{layer.output}" is not added to the tokens; output="mha" is'
         raise InputError("residual", layer.residual, allowed)
 
 

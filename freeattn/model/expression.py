@@ -6,7 +6,10 @@ stretch of the word, from the first to the last letter of the copy, that the sum
 
     Σ_r Q_r K_rᵀ V   is   Q Kᵀ V with the sum over r on the stretch [0, 2).
 
-A product of two sums is a double sum: its word has two stretches, side by side.
+A product of two sums is a double sum: its word has two stretches, side by side. The identity is the empty word.
+
+A direct sum of spaces occurs at the ends of words only: [A, B] is A J₁ᵀ + B J₂ᵀ with the inclusions J₁, J₂ of the two
+parts; a letter on a direct sum is written with its blocks, Σ_k J_k A_k, and J_kᵀJ_l is 1 or 0 in every product.
 """
 
 from __future__ import annotations
@@ -16,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from freeattn.errors import InputError, NotCoveredError
-from freeattn.model.letters import Copies, Letter, Space
+from freeattn.model.letters import AnyLetter, Copies, Diagonal, Inclusion, Letter, Part, Space
 from freeattn.model.quantities import Quantity, as_quantity, ratio
 
-__all__ = ["Expression", "Factor", "Stretch", "Term", "gaussian", "wigner"]
+__all__ = ["Expression", "Factor", "Stretch", "Term", "concatenate", "diagonal", "gaussian", "identity", "wigner"]
 
 _SCALAR = "a real number or a symbol"
 
@@ -27,7 +30,7 @@ _SCALAR = "a real number or a symbol"
 class Factor(NamedTuple):
     """A letter of a word, transposed or not."""
 
-    letter: Letter
+    letter: AnyLetter
     transposed: bool
 
     @property
@@ -42,6 +45,11 @@ class Factor(NamedTuple):
     def mirrored(self) -> Factor:
         """The transpose; a symmetric letter is its own."""
         return self if self.letter.symmetric else Factor(self.letter, not self.transposed)
+
+    @property
+    def includes(self) -> bool:
+        """Whether it is the inclusion of a part into a direct sum, not transposed."""
+        return isinstance(self.letter, Inclusion) and not self.transposed
 
     def __str__(self) -> str:
         return f"{self.letter}ᵀ" if self.transposed else str(self.letter)
@@ -64,7 +72,7 @@ class Term:
     sums: tuple[Stretch, ...] = ()
 
     @property
-    def unbound(self) -> tuple[Letter, ...]:
+    def unbound(self) -> tuple[AnyLetter, ...]:
         """Letters of a copy that no sum binds."""
         return tuple(f.letter for k, f in enumerate(self.word) if any(not self.binds(g, k) for g in f.letter.chain))
 
@@ -72,11 +80,40 @@ class Term:
         """Whether factor number `position` stands inside a sum over `family`."""
         return any(s.family == family and s.start <= position < s.stop for s in self.sums)
 
-    def times(self, other: Term) -> Term:
-        """The product of two terms."""
-        shift = len(self.word)
+    def times(self, other: Term) -> Term | None:
+        """The product of two terms; None where it is zero, J_kᵀJ_l with k ≠ l."""
+        coefficient, shift = self.coefficient * other.coefficient, len(self.word)
         moved = tuple(Stretch(s.family, s.start + shift, s.stop + shift) for s in other.sums)
-        return Term(self.coefficient * other.coefficient, self.word + other.word, self.sums + moved)
+        product = Term(coefficient, self.word + other.word, self.sums + moved)
+        for place in range(shift - 1, -1, -1):
+            if place + 1 >= len(product.word) or not product.word[place + 1].includes:
+                return product
+            if product.word[place].letter != product.word[place + 1].letter:
+                return None
+            product = product.contracted(place)
+        return product
+
+    def contracted(self, place: int) -> Term:
+        """This term with the factors number `place` and `place` + 1, which are JᵀJ, left out: they share one copy."""
+        families = self.word[place].letter.chain
+        kept: list[Stretch] = []
+        bound: list[Stretch] = []
+        for stretch in self.sums:
+            start, stop = stretch.start, stretch.stop
+            at_join = stretch.family in families and start <= place + 1 and stop > place
+            moved = Stretch(stretch.family, min(start, start - 2 if start > place + 1 else place),
+                            max(stop - 2, place) if stop > place else stop)
+            (bound if at_join else kept).append(moved)
+        word, coefficient = self.word[:place] + self.word[place + 2 :], self.coefficient
+        for family in families:
+            inside = [s for s in bound if s.family == family]
+            start, stop = min(s.start for s in inside), max(s.stop for s in inside)
+            places = [k for k in range(start, stop) if family in word[k].letter.chain]
+            if places:
+                kept.append(Stretch(family, places[0], places[-1] + 1))
+            else:
+                coefficient = coefficient * family.count
+        return Term(coefficient, word, _ordered(kept))
 
     @property
     def mirrored(self) -> Term:
@@ -108,7 +145,7 @@ class Term:
         return Term(self.coefficient, self.word, _ordered((*self.sums, new)))
 
     def __str__(self) -> str:
-        return " ".join(str(f) for f in self.word)
+        return " ".join(str(f) for f in self.word) or "1"
 
 
 @dataclass(frozen=True)
@@ -144,7 +181,7 @@ class Expression:
         return self.rows, self.columns
 
     @property
-    def letters(self) -> tuple[Letter, ...]:
+    def letters(self) -> tuple[AnyLetter, ...]:
         """The letters, in order of appearance."""
         return tuple(dict.fromkeys(factor.letter for term in self.terms for factor in term.word))
 
@@ -156,6 +193,11 @@ class Expression:
     def summed(self, family: Copies) -> Expression:
         """Σ over the copies of a family; see `Copies.sum`."""
         return Expression(self.rows, self.columns, tuple(term.summed(family) for term in self.terms))
+
+    def concatenated(self, family: Copies, name: str | None = None) -> Expression:
+        """All copies side by side; see `Copies.concatenate`."""
+        whole = Space(name or f"{family}×{self.columns}", parts=(Part(self.columns, family),))
+        return _total(self @ _inclusion(whole, 0).T, family.chain)
 
     def __add__(self, other: object) -> Expression:
         if not isinstance(other, Expression):
@@ -178,7 +220,8 @@ class Expression:
                 "product", f"{_shape(self)} @ {_shape(other)}",
                 f"the rows of the right factor on {self.columns}, the columns of the left",
             )
-        return Expression(self.rows, other.columns, tuple(a.times(b) for a in self.terms for b in other.terms))
+        products = (a.times(b) for a in self.terms for b in other.terms)
+        return Expression(self.rows, other.columns, tuple(term for term in products if term is not None))
 
     def __mul__(self, scalar: object) -> Expression:
         if isinstance(scalar, Expression):
@@ -211,17 +254,101 @@ class Expression:
 
 
 def gaussian(name: str, rows: Space, columns: Space, variance: Quantity = 1, per: Copies | None = None) -> Expression:
-    """The letter `name`: a rows × columns matrix of independent N(0, variance) entries; `per`: one for each copy."""
+    """The letter `name`: a rows × columns matrix of independent N(0, variance) entries; `per`: one for each copy.
+
+    On a direct sum it is written with one letter for each part.
+
+    Raises:
+        NotCoveredError: for a block that would belong to copies of two families at once.
+    """
+    if isinstance(rows, Space) and rows.parts:
+        blocks = (
+            _inclusion(rows, k) @ gaussian(f"{name}[{k + 1}]", part.space, columns, variance, _one(name, part.per, per))
+            for k, part in enumerate(rows.parts)
+        )
+        return _sum_over_parts(rows, blocks)
+    if isinstance(columns, Space) and columns.parts:
+        return gaussian(name, columns, rows, variance, per).T
     return _single(Letter(name, rows, columns, variance, per=per))
 
 
 def wigner(name: str, space: Space, variance: Quantity = 1, per: Copies | None = None) -> Expression:
     """The letter `name`: a symmetric matrix on `space` with N(0, variance) entries, independent up to symmetry."""
+    _whole(name, space)
     return _single(Letter(name, space, space, variance, symmetric=True, per=per))
 
 
-def _single(letter: Letter) -> Expression:
+def diagonal(
+    name: str, space: Space, eigenvalues: Iterable[Quantity], weights: Iterable[Quantity] | None = None
+) -> Expression:
+    """The letter `name`: a deterministic diagonal matrix with a discrete spectrum.
+
+    Args:
+        name: of the letter.
+        space: it acts on. Several diagonal letters on one space have the same weights: their eigenvalues of one number
+            stand at the same places.
+        eigenvalues: real numbers or symbols.
+        weights: the fraction of the space that each eigenvalue has: positive, of sum 1, or counts. Equal by default.
+    """
+    _whole(name, space)
+    values = tuple(eigenvalues)
+    return _single(Diagonal(name, space, values, (1,) * len(values) if weights is None else tuple(weights)))
+
+
+def identity(space: Space) -> Expression:
+    """The identity matrix on a space."""
+    if not isinstance(space, Space):
+        raise InputError("identity", space, "a space made by space(…)")
+    if space.parts:
+        blocks = (_inclusion(space, k) @ _inclusion(space, k).T for k in range(len(space.parts)))
+        return _sum_over_parts(space, blocks)
+    return Expression(space, space, (Term(1, ()),))
+
+
+def concatenate(*expressions: Expression, name: str | None = None) -> Expression:
+    """[A, B, …]: expressions with the same rows side by side. The columns are a direct sum, with the given name."""
+    if not expressions or not all(isinstance(e, Expression) for e in expressions):
+        raise InputError("concatenate", expressions, "one or more expressions")
+    shapes = ", ".join(map(_shape, expressions))
+    if len({e.rows for e in expressions}) != 1:
+        raise InputError("concatenate", f"[{shapes}]", "expressions with the same rows")
+    parts = tuple(Part(e.columns) for e in expressions)
+    whole = Space(name or "⊕".join(part.space.name for part in parts), parts=parts)
+    first, *others = (e @ _inclusion(whole, k).T for k, e in enumerate(expressions))
+    return sum(others, first)
+
+
+def _single(letter: AnyLetter) -> Expression:
     return Expression(letter.rows, letter.columns, (Term(1, (Factor(letter, False),)),))
+
+
+def _inclusion(whole: Space, number: int) -> Expression:
+    return _single(Inclusion(whole, number))
+
+
+def _total(expression: Expression, chain: Sequence[Copies]) -> Expression:
+    """Summed over the families of a chain, the innermost first."""
+    for family in reversed(chain):
+        expression = expression.summed(family)
+    return expression
+
+
+def _sum_over_parts(whole: Space, blocks: Iterable[Expression]) -> Expression:
+    chains = (() if part.per is None else part.per.chain for part in whole.parts)
+    first, *others = (_total(block, chain) for block, chain in zip(blocks, chains, strict=True))
+    return sum(others, first)
+
+
+def _one(name: str, part: Copies | None, per: Copies | None) -> Copies | None:
+    if part is not None and per is not None:
+        raise NotCoveredError(f"{name}: its blocks would belong to copies of both {part} and {per}; take a letter that "
+                              "is the same for all copies, or write the blocks out")
+    return part or per
+
+
+def _whole(name: str, space: Space) -> None:
+    if isinstance(space, Space) and space.parts:
+        raise NotCoveredError(f"{name} acts on the direct sum {space}: write its blocks on the parts of {space}")
 
 
 def _ordered(sums: Iterable[Stretch]) -> tuple[Stretch, ...]:
@@ -246,6 +373,14 @@ def _check_names(expression: Expression) -> None:
     families = [family for letter in letters for family in letter.chain]
     for kind, values in (("letter", letters), ("space", spaces), ("copies", families)):
         _check_one_each(kind, values)
+    weights: dict[Space, Diagonal] = {}
+    for letter in letters:
+        if isinstance(letter, Diagonal) and weights.setdefault(letter.space, letter).weights != letter.weights:
+            raise NotCoveredError(
+                f"{weights[letter.space]} and {letter} on {letter.space} have different weights, so it is not known "
+                "which eigenvalues stand together; letters on one space that are not jointly diagonal have no closed "
+                "equation: give both the same weights, eigenvalues listed in the same order"
+            )
 
 
 def _check_one_each(kind: str, values: Sequence[Any]) -> None:

@@ -147,7 +147,10 @@ def truncated_variance(cutoff: float | None) -> float:
 
 def _why_unknown(preset: Initialized) -> str:
     if preset.mla is not None:
-        return "its keys come from a normalized latent, whose projections set the scores together"
+        return (
+            "parts of a key that come from the normalized latent start with variance std²·kv_rank, position parts with "
+            "std²·d_model, so that no one beta describes its scores"
+        )
     if preset.qk_norm:
         return "queries and keys are normalized per head, so the weights do not set it"
     if preset.init.scheme in _NOT_RANDOM:

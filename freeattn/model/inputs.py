@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from freeattn.errors import InputError
-from freeattn.model.quantities import as_quantity, encode
+from freeattn.model.quantities import as_quantity, encode, ratio
 
 __all__ = ["FeatureCovariance", "GaussianInput", "InputLaw", "OrthogonalInput", "as_inputs"]
 
@@ -95,8 +95,8 @@ class FeatureCovariance(InputLaw):
     def to_form(self) -> object:
         return {
             "name": self.name,
-            "eigenvalues": [encode(value) for value in self.eigenvalues],
-            "weights": [encode(weight) for weight in self.weights],
+            "eigenvalues": [encode(ratio(value, 1)) for value in self.eigenvalues],
+            "weights": [encode(ratio(weight, 1)) for weight in self.weights],
         }
 
 

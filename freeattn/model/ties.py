@@ -8,7 +8,7 @@ from typing import TypeAlias
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.quantities import Quantity, as_quantity, encode, is_symbolic
 
-__all__ = ["KeyValueCorrelation", "Ties", "as_ties"]
+__all__ = ["KeyValueCorrelation", "Ties", "as_ties", "refuse_queries"]
 
 _SHORTHAND = {
     "none": ("none", "none"),
@@ -62,7 +62,7 @@ class Ties:
 
     def __post_init__(self) -> None:
         for field, tied in (("tie.value", self.value), ("tie.output", self.output)):
-            _refuse_queries(field, tied)
+            refuse_queries(tied, field)
         if not (isinstance(self.value, KeyValueCorrelation) or self.value in ("none", "key")):
             raise InputError("tie.value", self.value, '"none", "key" or a KeyValueCorrelation(rho)')
         if self.output not in ("none", "key"):
@@ -101,13 +101,17 @@ def as_ties(value: object) -> Ties:
         return Ties(value=value)
     if isinstance(value, str) and value in _SHORTHAND:
         return Ties(*_SHORTHAND[value])
-    _refuse_queries("tie", value)
+    refuse_queries(value)
     names = ", ".join(f'"{name}"' for name in _SHORTHAND)
     raise InputError("tie", value, f"{names}, a KeyValueCorrelation(rho) or a Ties value")
 
 
-def _refuse_queries(field: str, tied: object) -> None:
-    """Queries must be independent of everything else (arXiv 2610.10033, section 2)."""
+def refuse_queries(tied: object, field: str = "tie") -> None:
+    """Nothing, except for the name of a tie to the queries: they must be independent (arXiv 2610.10033, section 2).
+
+    Raises:
+        NotCoveredError: saying why no law is known.
+    """
     if isinstance(tied, str) and "quer" in tied.lower():
         raise NotCoveredError(
             f"{field} = {tied!r} has no known law: queries tied to keys make the scores symmetric, or give them a "

@@ -32,7 +32,7 @@ TOLERANCE = 1e-13  # relative residual of an accepted solution; rounding of the 
 _CONE = 1e-9  # how negative an eigenvalue of a normalized imaginary part may be by rounding
 _NEWTON_STEPS = 12  # before a point counts as not converged
 _AVERAGED_STEPS = 200  # far above the support the error halves at each step at worst
-_START = 30.0  # first height over |z| and the mean: any value works that is well above the support
+_START = 30.0  # first height over |z| and the size of the law: any value works that is well above the support
 _RAISES = 12  # times that the start is doubled before giving up
 _ROUNDS = 400  # continuation rounds; about 30 are typical
 
@@ -59,7 +59,7 @@ class DysonSolver:
 
     def __init__(self, system: DysonSystem, values: Mapping[Any, Any] | None = None) -> None:
         self._tables = tables_of(system, values)
-        self._mean = number_of(moments(system, 1)[0], values)
+        self._scale = _scale(system, values)
 
     def stieltjes(self, z: ArrayLike) -> Complex:
         """m(z) = ∫ ν(dx)/(x − z) at points with Im z > 0, same shape as z; see `solve`."""
@@ -87,7 +87,7 @@ class DysonSolver:
         count = len(self._tables.reads)
         worst = np.inf
         for doubling in range(_RAISES):
-            height = np.maximum(points.imag, 2.0**doubling * _START * (self._mean + np.abs(points.real)))
+            height = np.maximum(points.imag, 2.0**doubling * _START * (self._scale + np.abs(points.real)))
             there = points.real + 1j * height
             unknowns = np.zeros((points.size, count), dtype=np.complex128)
             for _ in range(_AVERAGED_STEPS):
@@ -129,6 +129,13 @@ class DysonSolver:
         guess = unknowns + tangent * (there - here)[:, None]
         moved, good = _newton(self._tables, guess, there)
         return moved, good & _in_cone(self._tables, moved, there)
+
+
+def _scale(system: DysonSystem, values: Mapping[Any, Any] | None) -> float:
+    """The size of a typical eigenvalue: the mean, or the root of the second moment where signs may cancel."""
+    if system.pencil.of == "self-adjoint":
+        return float(np.sqrt(number_of(moments(system, 2)[1], values)))
+    return number_of(moments(system, 1)[0], values)
 
 
 class _Value(NamedTuple):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.numerics.compile import rational_value
-from freeattn.theory.dyson import DysonSystem, Sector
-from freeattn.theory.self_energy import CORNER, Trace
+from freeattn.theory.dyson import DysonSystem, Node, Sector
+from freeattn.theory.self_energy import Trace
 
 __all__ = ["DysonTables", "Read", "SectorTable", "number_of", "tables_of"]
 
@@ -21,7 +21,7 @@ _DIGITS = 17  # of weights that are not rational: below the rounding of doubles
 
 @dataclass(frozen=True)
 class SectorTable:
-    """The matrix of one sector, b × b: constant − z·point − Σ_i u_e·energy[i], e = sources[i].
+    """The matrix of one sector at one node, b × b: constant − z·point − Σ_i u_e·energy[i], e = sources[i].
 
     `weight` is the number of copies of each block that the sector sums over: √(weight_p/weight_q) × (entry p, q) is
     symmetric.
@@ -61,10 +61,15 @@ def tables_of(system: DysonSystem, values: Mapping[Any, Any] | None = None) -> D
     def number(expression: Any) -> float:
         return number_of(expression, values)
 
+    first = np.cumsum([0, *(len(sector.nodes) for sector in system.sectors)])
     return DysonTables(
-        tuple(_table(system, sector, number) for sector in system.sectors),
-        tuple(_reads(system, trace, number) for trace in system.entering),
-        _reads(system, CORNER, number),
+        tuple(table for sector in system.sectors for table in _tables(system, sector, number)),
+        tuple(_reads(system, trace, first, number) for trace in system.entering),
+        tuple(
+            Read(table, row, column, number(share) * coefficient)
+            for share, trace in system.outputs
+            for table, row, column, coefficient in _reads(system, trace, first, number)
+        ),
     )
 
 
@@ -78,7 +83,8 @@ def number_of(expression: Any, values: Mapping[Any, Any] | None = None) -> float
     return int(value.p) / int(value.q)
 
 
-def _table(system: DysonSystem, sector: Sector, number: Any) -> SectorTable:
+def _tables(system: DysonSystem, sector: Sector, number: Any) -> list[SectorTable]:
+    """One table for each node of a sector."""
     blocks, index = sector.blocks, {trace: e for e, trace in enumerate(system.entering)}
     place = {p: i for i, p in enumerate(blocks)}
     energy = np.zeros((len(index), len(blocks), len(blocks)))
@@ -86,24 +92,47 @@ def _table(system: DysonSystem, sector: Sector, number: Any) -> SectorTable:
         if target.level >= sector.depth and target.row in place and target.column in place:
             for p, q in {(target.row, target.column), (target.column, target.row)}:
                 energy[index[source], place[p], place[q]] += number(weight * system.copies_below(q, target.level))
-    constant = np.array([[-float(system.pencil.partners[p] == q and p != 0) for q in blocks] for p in blocks])
-    point = np.array([[float(p == q == 0) for q in blocks] for p in blocks])
+    corner = [p < system.pencil.corners for p in blocks]
+    scales = [number(system.pencil.scales[p]) for p in blocks]
+    pairs = np.array([[scale * (system.pencil.partners[p] == q) for q in blocks]
+                      for p, scale in zip(blocks, scales, strict=True)])
+    point = np.diag(np.array(corner, dtype=float))
     weight = np.array([number(system.copies_below(p, sector.depth)) for p in blocks])
     sources = np.flatnonzero(np.any(energy != 0, axis=(1, 2)))
-    return SectorTable(constant, point, sources, energy[sources], weight)
+    return [
+        SectorTable(_fixed(system, sector, node, number) - (pairs - point), point, sources, energy[sources], weight)
+        for node in sector.nodes
+    ]
 
 
-def _reads(system: DysonSystem, trace: Trace, number: Any) -> tuple[Read, ...]:
-    """A trace: the entry in the sector of its depth, minus the one where more indices agree (if any), by copies."""
+def _fixed(system: DysonSystem, sector: Sector, node: Node, number: Any) -> Real:
+    values = dict(node.values)
+    entries = ([system.fixed(sector, p, q) for q in sector.blocks] for p in sector.blocks)
+    return np.array([[number(entry.xreplace(values)) if entry else 0.0 for entry in row] for row in entries])
+
+
+def _reads(system: DysonSystem, trace: Trace, first: NDArray[np.intp], number: Any) -> tuple[Read, ...]:
+    """A trace: the entry in the sector of its depth, minus the one where more indices agree (if any), by copies.
+
+    `first` is the number of the first table of each sector; entries are averaged over the nodes of a sector.
+    """
     share = 1 / number(system.copies_below(trace.column, trace.level))
     deeper = min((t.level for t in system.traces if t[:2] == trace[:2] and t.level > trace.level), default=None)
-    found = [_read(system, trace, trace.level, share)]
-    return tuple(found if deeper is None else [*found, _read(system, trace, deeper, -share)])
+    depths = [(trace.level, share)] if deeper is None else [(trace.level, share), (deeper, -share)]
+    found = []
+    for depth, coefficient in depths:
+        k = _sector_of(system, trace, depth)
+        row, column = map(system.sectors[k].blocks.index, trace[:2])
+        found += [
+            Read(int(first[k]) + i, row, column, coefficient * number(node.weight))
+            for i, node in enumerate(system.sectors[k].nodes)
+        ]
+    return tuple(found)
 
 
-def _read(system: DysonSystem, trace: Trace, depth: int, coefficient: float) -> Read:
+def _sector_of(system: DysonSystem, trace: Trace, depth: int) -> int:
     scope = system.pencil.blocks[trace.row].scope[:depth]
-    for number, sector in enumerate(system.sectors):
+    for k, sector in enumerate(system.sectors):
         if sector.scope == scope and trace.row in sector.blocks and trace.column in sector.blocks:
-            return Read(number, sector.blocks.index(trace.row), sector.blocks.index(trace.column), coefficient)
+            return k
     raise LookupError(f"{trace} is in no sector of depth {depth}")

@@ -17,7 +17,7 @@ from rich.text import Text
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "law_tables", "progress_on_stderr", "render", "sharing_text",
+    "architectures_table", "edge_kind", "later_fields", "law_tables", "progress_on_stderr", "render", "sharing_text",
     "verification_tables",
 ]
 
@@ -97,7 +97,29 @@ def _spec_table(spec: Any, preset: str | None) -> Table:
     table.add_row("tie", spec.tie.shorthand, "")
     table.add_row("scores", spec.scores.name, "")
     table.add_row("inputs", spec.inputs.name, "")
+    for name, text in later_fields(spec):
+        table.add_row(name, text, "")
     return table
+
+
+def later_fields(spec: Any) -> Iterator[tuple[str, str]]:
+    """Rows for the fields that a plain layer does not have."""
+    for name in ("eigenvalues", "weights"):
+        if hasattr(spec.inputs, name):
+            yield name, ", ".join(str(value) for value in getattr(spec.inputs, name))
+    for name, per_head in (("latent", "one per key/value head"), ("query_latent", "one per head")):
+        latent = getattr(spec, name)
+        if latent is not None:
+            normalized = ", normalized" if latent.normalized else ""
+            yield name, f"rank {latent.rank}, {'shared' if latent.shared else per_head}{normalized}"
+    if spec.position_width != 0:
+        yield "position_width", str(spec.position_width)
+    for family in spec.heads or ():
+        parts = {"d_key": family.d_key, "d_value": family.d_value, "beta": family.beta}
+        listed = ", ".join(f"{name} {value}" for name, value in parts.items() if value is not None)
+        yield "heads", f"{family.count} with {listed}"
+    if spec.residual is not None:
+        yield "residual", str(spec.residual)
 
 
 def _numbers_table(law: Any, normalized: Any, digits: int) -> Table:
@@ -162,10 +184,14 @@ def architectures_table(presets: Sequence[Any]) -> tuple[RenderableType, ...]:
         column.justify = "left"
     for preset in presets:
         table.add_row(*_preset_row(preset), *((sharing_text(preset), preset.source) if in_pipe else ()))
-    notes = [Text('law "n > d": the published n_tokens exceeds d_model; choose --n-tokens up to d_model')]
+    remedy = "choose --n-tokens up to d_model, or --inputs gaussian"
+    notes = [Text(f'law "n > d": the published n_tokens exceeds d_model; {remedy}')]
     tied = [preset.name for preset in presets if preset.tie != "none"]
     if tied:
         notes.append(Text(f"keys = values within each head: {', '.join(tied)}"))
+    latent = [preset.name for preset in presets if preset.mla is not None]
+    if latent:
+        notes.append(Text(f"keys and values from a latent, with a shared positional part: {', '.join(latent)}"))
     return (table, *notes) if in_pipe else (table, *notes, *_sources(presets))
 
 
@@ -184,9 +210,7 @@ def _preset_row(preset: Any) -> tuple[str, ...]:
 
 
 def _coverage(preset: Any) -> str:
-    if preset.covered:
-        return "yes"
-    return "n > d" if preset.mla is None else "no"
+    return "yes" if preset.covered else "n > d"
 
 
 def _sources(presets: Sequence[Any]) -> Iterator[RenderableType]:

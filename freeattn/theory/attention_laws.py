@@ -71,7 +71,7 @@ def law_of(spec: Attention) -> LawExpression:
     """
     if not spec.covered_by_transforms:
         raise NotCoveredError(
-            f"no closed law is known with {' and '.join(spec.beyond_transforms)} as given: the transform calculus "
+            f"no closed law is known with {', '.join(spec.beyond_transforms)} as given: the transform calculus "
             "covers like heads on orthogonal input, with values independent of the keys or equal to them; the pencil "
             "route covers it"
         )

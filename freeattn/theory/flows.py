@@ -5,9 +5,9 @@ N_p(Σg)_pp / n, with n the size of x, summed over copies. It is the same at its
 each pair of positions enters both ends with one product c c′ v N_p N_q g_pp′ g_qq′. The diagonal of (C − Σ)g = 1 says
 C_pp′ g_p′p − (Σg)_pp = 1 for p′ the partner of p, hence with C_p the number of copies of block p
 
-    Σ_{α at p} f_α = −(C_p N_p/n)(1 + g_p′p) = Σ_{α at p′} f_α,      Σ_{α at x} f_α = −(1 + zm):
+    Σ_{α at p} f_α = −(C_p N_p/n)(1 + s_p g_p′p) = Σ_{α at p′} f_α,      Σ_{α at x} f_α = −(1 + zm):
 
-flows are conserved at every node of the automaton, and only as many are free as it has cycles. What stands in C beside
+where −s_p is what C has at (p, p′), mostly −1: flows are conserved at every node of the automaton, and only as many are free as it has cycles. What stands in C beside
 −z and −1, a diagonal letter or the identity, carries a flow too, the same at both ends; for c times the identity at
 (p, q) it is −c (C_p N_p/n) g_pq.
 """
@@ -48,8 +48,7 @@ class _Flows:
     def __init__(self, system: DysonSystem) -> None:
         self.system, self.pencil = system, system.pencil
         self.present = frozenset(system.traces)
-        self.fixed, self.corners = getattr(self.pencil, "fixed", ()), getattr(self.pencil, "corners", 1)
-        places = [*self.pencil.positions, *self.fixed]
+        places = [*self.pencil.positions, *self.pencil.fixed]
         self.ends = [(place.row, place.column) for place in places]
         self.at: dict[int, list[int]] = {p: [] for p in range(len(self.pencil.blocks))}
         for number, ends in enumerate(self.ends):
@@ -64,7 +63,7 @@ class _Flows:
 
     def _solved(self) -> tuple[dict[sp.Symbol, str], list[Products]]:
         """Free flows, and every flow as a combination of them and of what leaves the corners."""
-        count, corners = len(self.ends), range(self.corners)
+        count, corners = len(self.ends), range(self.pencil.corners)
         rows = [[*(self.at[p].count(a) for a in range(count)), *(int(p == x) for x in corners)] for p in corners]
         for p, partner in enumerate(self.pencil.partners):
             if p < partner:
@@ -111,14 +110,15 @@ class _Flows:
         return [self.system.symbol(t) for t in self.system.traces if (t.row, t.column) == (row, column)]
 
     def _blocks(self) -> Iterator[Products]:
-        """Σ_{α at p} f_α + (C_p N_p/n)(1 + g_p′p) = 0 away from the corners, whose flows are put in already."""
-        for p in range(self.corners, len(self.pencil.blocks)):
+        """Σ_{α at p} f_α + (C_p N_p/n)(1 + s_p g_p′p) = 0 away from the corners, whose flows are put in already."""
+        for p in range(self.pencil.corners, len(self.pencil.blocks)):
             weight, traces = self._weight(p), self._diagonal(p, self.pencil.partners[p])
-            yield [*self._through(self.at[p]), (weight, ()), *((weight, (trace,)) for trace in traces)]
+            scale = weight * self.pencil.scales[p]
+            yield [*self._through(self.at[p]), (weight, ()), *((scale, (trace,)) for trace in traces)]
 
     def _identities(self) -> Iterator[Products]:
         """f_α + c (C_p N_p/n) g_pq = 0 for the identity at (p, q)."""
-        for number, entry in enumerate(self.fixed, len(self.pencil.positions)):
+        for number, entry in enumerate(self.pencil.fixed, len(self.pencil.positions)):
             scopes = {self.pencil.blocks[p].scope for p in (entry.row, entry.column)}
             if entry.letter is None and len(scopes) == 1:
                 weight, traces = entry.coefficient * self._weight(entry.row), self._diagonal(entry.row, entry.column)

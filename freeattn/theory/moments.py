@@ -1,12 +1,14 @@
-"""Exact moments of M Mᵀ: the Dyson equation as a recursion in the number of paired letters.
+"""Exact moments: the Dyson equation as a recursion in the number of letters.
 
-G = C⁻¹ + C⁻¹ Σ[G] G. Every Σ is one pair of letters, so with G^(j) the part of j pairs
+G = C⁻¹ + C⁻¹ (Σ[G] − F) G with F the fixed letters. Every Σ is one pair of letters and every F is one letter, so with
+G^(j) the part of j letters
 
-    G^(0) = C⁻¹,      G^(j) = C⁻¹ Σ_{i + k = j − 1} Σ[G^(i)] G^(k),
+    G^(0) = C⁻¹,      G^(j) = C⁻¹ ( Σ_{i + k = j − 2} Σ[G^(i)] G^(k)  −  F G^(j−1) ),
 
-a finite sum at each step: nothing is inverted. G_xx = −Σ_k m_k u^{k+1} with u = 1/z, and m_k has at most k × (length of
-the longest word) pairs. Weights of the self-energy are generators of a polynomial ring, so moments are polynomials in
-them with integer coefficients; what they stand for is put in at the end.
+a finite sum at each step: nothing is inverted. Where diagonal letters act, G is kept for each of their joint
+eigenvalues, and averaged in Σ[G]. G_xx = −Σ_k m_k u^{k+1} with u = 1/z, and m_k has at most 2k × (length of the longest
+word) letters, half of that for the law of M itself. Weights of the self-energy are generators of a polynomial ring, so
+moments are polynomials in them with integer coefficients; what they stand for is put in at the end.
 
 Source: Helton-Rashidi Far-Speicher, IMRN 2007, rnm086, section 2 (the power series at infinity).
 """
@@ -19,25 +21,38 @@ from typing import Any, NamedTuple
 import sympy as sp
 
 from freeattn.errors import InputError
-from freeattn.theory.dyson import DysonSystem
+from freeattn.model.letters import Space
+from freeattn.theory.dyson import DysonSystem, Node
 from freeattn.theory.field import CoefficientField
-from freeattn.theory.self_energy import CORNER, Pairing, Trace
+from freeattn.theory.self_energy import Pairing, Trace
 
 __all__ = ["moments"]
 
 
 class _Product(NamedTuple):
-    """target += −(or −u at x) × copies × Σ_entry × G_trace."""
+    """target += −(or −u at x) × factor × Σ_entry × G_trace; factor: copies, over the scale of the constant part."""
 
     target: Trace
     at_x: bool
-    copies: Any
+    factor: Any
     entry: Trace
     trace: Trace
 
 
+class _Local(NamedTuple):
+    """The recursion at one joint eigenvalue of one space: its weight, the traces on the space, and F_entry there."""
+
+    weight: Any
+    own: frozenset[Trace]
+    fixed: dict[Trace, Any]
+    products: tuple[_Product, ...]
+
+
+Series = list[dict[Trace, Any]]  # G by the number of letters
+
+
 def moments(system: DysonSystem, order: int) -> tuple[sp.Expr, ...]:
-    """m_1 … m_order of the law of M Mᵀ, exact, in the symbols of sizes, counts, variances and coefficients.
+    """m_1 … m_order of the law, exact, in the symbols of sizes, counts, variances and coefficients.
 
     Raises:
         InputError: for an order that is not a positive integer.
@@ -45,8 +60,9 @@ def moments(system: DysonSystem, order: int) -> tuple[sp.Expr, ...]:
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise InputError("order", order, "a positive integer")
     weights = _Weights(system)
-    length = max(len(term.word) for term in system.expression.terms)
-    total = _corner(system, weights, pairs=order * length, degree=order + 1)
+    length = max(1, *(len(term.word) for term in system.expression.terms))  # an identity counts as a letter
+    length = length if system.pencil.of == "self-adjoint" else 2 * length
+    total = _corner(system, weights, letters=order * length, degree=order + 1)
     return tuple(weights.value(total, power) for power in range(2, order + 2))
 
 
@@ -57,6 +73,11 @@ class _Weights:
         values = [term.weight for term in system.terms]
         values += [system.copies_below(p, level) for p, b in enumerate(system.pencil.blocks)
                    for level in range(len(b.scope))]
+        values += [1 / scale for scale in system.pencil.scales]
+        values += [share for share, _ in system.outputs]
+        for space in system.spaces:
+            for node in system.nodes(space):
+                values += [node.weight, *_fixed(system, space, node).values()]
         self._known = list(dict.fromkeys(value for value in values if not value.is_Rational))
         names = [f"k{i}" for i in range(len(self._known))]
         self.ring, self.u, *generators = sp.ring(["u", *names], sp.QQ)
@@ -87,22 +108,63 @@ def _sum(parts: Sequence[Any], zero: Any) -> Any:
     return _sum(parts[:half], zero) + _sum(parts[half:], zero)
 
 
-def _corner(system: DysonSystem, weights: _Weights, pairs: int, degree: int) -> Any:
-    """Σ_j G_xx^(j) for j ≤ pairs, to the given degree in u."""
-    u, zero, products = weights.u, weights.ring.zero, _products(system, weights)
+def _corner(system: DysonSystem, weights: _Weights, letters: int, degree: int) -> Any:
+    """Σ_j of the output at j letters, for j ≤ letters, to the given degree in u."""
+    zero = weights.ring.zero
     loaded = [(term, weights(term.weight)) for term in system.terms]
-    start = {t: -u if t.row == 0 else -weights.ring.one for t in system.traces if _is_constant(system, t)}
-    series, energies = [start], []
-    for _ in range(pairs):
-        energies.append(_energy(loaded, series[-1]))
-        following: dict[Trace, Any] = {}
-        for product in products:
-            value = _convolved(energies, series, product, zero)
-            if value:
-                value = -product.copies * value * (u if product.at_x else 1)
-                following[product.target] = following.get(product.target, zero) + value
-        series.append({t: low for t, v in following.items() if (low := _truncated(v, degree))})
-    return sum((part[CORNER] for part in series if CORNER in part), zero)
+    places = _locals(system, weights)
+    start = {t: -weights.u if t.row < system.pencil.corners else -weights(1 / system.pencil.scales[t.row])
+             for t in system.traces if _is_constant(system, t)}
+    series: list[Series] = [[{t: v for t, v in start.items() if t in place.own}] for place in places]
+    averages, energies = [start], []
+    for _ in range(letters):
+        energies.append(_energy(loaded, averages[-1]))
+        for place, parts in zip(places, series, strict=True):
+            parts.append(_following(place, energies, parts, weights.u, zero, degree))
+        averages.append(_averaged(places, series, zero))
+    return sum((weights(share) * part[t] for part in averages for share, t in system.outputs if t in part), zero)
+
+
+def _following(place: _Local, energies: Series, parts: Series, u: Any, zero: Any, degree: int) -> dict[Trace, Any]:
+    """G^(j) at one eigenvalue, from all before."""
+    following: dict[Trace, Any] = {}
+    pairs = [(e, g) for e, g in zip(energies[:-1], reversed(parts[:-1]), strict=True) if e and g]
+    for product in place.products:
+        value = _convolved(pairs, product, zero)
+        if product.entry in place.fixed and product.trace in parts[-1]:
+            value = value - place.fixed[product.entry] * parts[-1][product.trace]
+        if value:
+            value = -product.factor * value * (u if product.at_x else 1)
+            following[product.target] = following.get(product.target, zero) + value
+    return {t: low for t, v in following.items() if (low := _truncated(v, degree))}
+
+
+def _averaged(places: Sequence[_Local], series: Sequence[Series], zero: Any) -> dict[Trace, Any]:
+    """The newest part of G, averaged over the eigenvalues of each space."""
+    total: dict[Trace, Any] = {}
+    for place, parts in zip(places, series, strict=True):
+        for trace, value in parts[-1].items():
+            total[trace] = total.get(trace, zero) + place.weight * value
+    return {trace: value for trace, value in total.items() if value}
+
+
+def _locals(system: DysonSystem, weights: _Weights) -> tuple[_Local, ...]:
+    products, blocks = _products(system, weights), system.pencil.blocks
+    found = []
+    for space in system.spaces:
+        own = frozenset(t for t in system.traces if blocks[t.row].space == space)
+        here = tuple(product for product in products if product.target in own)
+        for node in system.nodes(space):
+            fixed = {t: weights(value) for t, value in _fixed(system, space, node).items()}
+            found.append(_Local(weights(node.weight), own, fixed, here))
+    return tuple(found)
+
+
+def _fixed(system: DysonSystem, space: Space, node: Node) -> dict[Trace, sp.Expr]:
+    """The fixed letters on a space at one of its nodes."""
+    values, blocks = dict(node.values), system.pencil.blocks
+    here = (item for item in system.fixed_letters.items() if blocks[item[0].row].space == space)
+    return {trace: value.xreplace(values) for trace, value in here}
 
 
 def _is_constant(system: DysonSystem, trace: Trace) -> bool:
@@ -120,9 +182,9 @@ def _energy(loaded: Sequence[tuple[Pairing, Any]], traces: dict[Trace, Any]) -> 
     return found
 
 
-def _convolved(energies: list[dict[Trace, Any]], series: list[dict[Trace, Any]], product: _Product, zero: Any) -> Any:
+def _convolved(pairs: Sequence[tuple[dict[Trace, Any], dict[Trace, Any]]], product: _Product, zero: Any) -> Any:
     total = zero
-    for energy, traces in zip(energies, reversed(series), strict=True):
+    for energy, traces in pairs:
         if product.entry in energy and product.trace in traces:
             total = total + energy[product.entry] * traces[product.trace]
     return total
@@ -138,7 +200,7 @@ def _products(system: DysonSystem, weights: _Weights) -> tuple[_Product, ...]:
     """The products of one entry of Σ with one trace that make up C⁻¹ΣG, block (p, q) with p ≤ q."""
     pencil, wanted = system.pencil, set(system.traces)
     found = []
-    for entry in dict.fromkeys(term.target for term in system.terms):
+    for entry in dict.fromkeys([*(term.target for term in system.terms), *system.fixed_letters]):
         for s, r in {(entry.row, entry.column), (entry.column, entry.row)}:
             p = pencil.partners[s]
             for trace in system.traces:
@@ -146,5 +208,6 @@ def _products(system: DysonSystem, weights: _Weights) -> tuple[_Product, ...]:
                     target = Trace(p, q, min(entry.level, trace.level))
                     if left == r and target in wanted:
                         copies = weights(system.copies_below(r, max(entry.level, trace.level)))
-                        found.append(_Product(target, p == 0, copies, entry, trace))
+                        factor = copies * weights(1 / pencil.scales[p])
+                        found.append(_Product(target, p < pencil.corners, factor, entry, trace))
     return tuple(found)

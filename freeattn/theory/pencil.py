@@ -8,28 +8,41 @@ so that for any matrices whatsoever
 
     (pencil⁻¹)_{xx} = (M Mᵀ − z)⁻¹.
 
+For M = Mᵀ itself there are x and one block y_j = (what follows node j)·x for each inner node, see `theory.symmetric`:
+the constant part has −z at (x, x) and −τ_j at (y_j, partner of y_j), and
+
+    (pencil⁻¹)_{xx} = (M − z)⁻¹.
+
+Rows and columns that are direct sums have one block x_k, and one block y_end, for each part.
+
 Source: Mingo-Speicher, Free Probability and Random Matrices, chapter 10; Helton-Mai-Speicher, arXiv 1511.05330.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import sympy as sp
 
-from freeattn.model.expression import Expression
-from freeattn.model.letters import Copies, Letter, Space
+from freeattn.errors import InputError
+from freeattn.model.expression import Expression, Factor
+from freeattn.model.letters import Copies, Diagonal, Letter, Space
 from freeattn.model.quantities import Quantity
 from freeattn.theory.assumptions import Rule
-from freeattn.theory.automaton import START, Automaton, automaton_of
-from freeattn.theory.field import as_expression
+from freeattn.theory.automaton import START, Automaton, automaton_of, leaves
+from freeattn.theory.field import CoefficientField, as_expression
+from freeattn.theory.symmetric import symmetric_form
 
-__all__ = ["LINEARIZATION", "Block", "Pencil", "Position", "count_of", "pencil_of", "size_of"]
+__all__ = ["LINEARIZATION", "Block", "Fixed", "Pencil", "Position", "Product", "count_of", "pencil_of", "size_of"]
+
+Product: TypeAlias = Literal["gram", "cogram", "self-adjoint"]  # the law of M Mᵀ, of MᵀM, of M = Mᵀ
 
 LINEARIZATION = Rule(
-    "linearization", "(M Mᵀ − z)⁻¹ is the (x, x) block of the inverse of a pencil that is linear in the letters",
+    "linearization", "(M Mᵀ − z)⁻¹, or (M − z)⁻¹ for self-adjoint M, is the (x, x) block of the inverse of a "
+    "pencil that is linear in the letters",
     "Mingo-Speicher, Free Probability and Random Matrices, chapter 10; arXiv 1511.05330",
 )
 
@@ -52,17 +65,32 @@ class Position(NamedTuple):
     coefficient: sp.Expr
 
 
+class Fixed(NamedTuple):
+    """coefficient × a diagonal letter (None: the identity) at (row, column), and the transpose at (column, row)."""
+
+    letter: Diagonal | None
+    row: int
+    column: int
+    coefficient: sp.Expr
+
+
 @dataclass(frozen=True)
 class Pencil:
     """Blocks (x first, y_end last), positions of the letters, and for each block its partner in the constant part.
 
-    The constant part is −z at (x, x) and −1 at (p, partner of p) for every other block p.
+    The constant part is −z at (x, x) and −scale at (p, partner of p) for every other block p; `scales` other than 1
+    occur for self-adjoint M only. Deterministic letters and the identity are `fixed`. The first `corners` blocks are x,
+    one for each part of the rows.
     """
 
     expression: Expression
     blocks: tuple[Block, ...]
     positions: tuple[Position, ...]
     partners: tuple[int, ...]
+    scales: tuple[sp.Expr, ...]
+    fixed: tuple[Fixed, ...] = ()
+    corners: int = 1
+    of: Product = "gram"
 
     @cached_property
     def letters(self) -> dict[Letter, tuple[Position, ...]]:
@@ -73,25 +101,92 @@ class Pencil:
         return {letter: tuple(places) for letter, places in found.items()}
 
 
-def pencil_of(expression: Expression) -> Pencil:
-    """The pencil of an expression, with as few blocks as any pencil of this form can have.
+def pencil_of(expression: Expression, of: Product = "gram") -> Pencil:
+    """The pencil of an expression, with as few blocks as the automaton allows.
+
+    Args:
+        expression: M.
+        of: what the (x, x) block of the inverse is the resolvent of: "gram" M Mᵀ, "cogram" MᵀM, "self-adjoint" M.
 
     Raises:
-        InputError: for an expression without terms, or with letters of a copy that no sum binds.
+        InputError: for an expression without terms, or with letters of a copy that no sum binds; for another `of`; for
+            "self-adjoint" when M is not its own transpose.
     """
+    if of not in ("gram", "cogram", "self-adjoint"):
+        raise InputError("of", of, '"gram" (M Mᵀ), "cogram" (MᵀM) or "self-adjoint" (M itself)')
+    if of == "self-adjoint":
+        _check_symmetric(expression)
+        return _self_adjoint(expression)
+    automaton = automaton_of(expression.T if of == "cogram" else expression)
+    starts, inner = len(automaton.starts), len(automaton.nodes) - len(automaton.ends)
+
+    def y(node: int) -> int:
+        return starts + 2 * node if node < inner else starts + inner + node
+
+    def w(node: int) -> int:
+        return START - node if node < 0 else starts + 2 * node + 1
+
+    positions, fixed = _placed((w(source), y(target), factor, c) for source, target, factor, c in automaton.edges)
+    pairs = (block for j in range(inner) for block in (w(j), y(j)))
+    partners = (*range(starts), *pairs, *map(y, range(inner, len(automaton.nodes))))
+    others = (Block(f"{kind}{j}", node.space, node.scope)
+              for j, node in enumerate(automaton.nodes, 1) for kind in ("yw" if j <= inner else "y"))
+    blocks = (*_corners(automaton), *others)
+    return Pencil(expression, blocks, positions, partners, (sp.Integer(1),) * len(blocks), fixed, starts, of)
+
+
+def _self_adjoint(expression: Expression) -> Pencil:
     automaton = automaton_of(expression)
-    positions = []
-    for source, target, factor, coefficient in automaton.edges:
-        ends = (_w(source), _y(target))
-        row, column = reversed(ends) if factor.transposed else ends
-        positions.append(Position(factor.letter, row, column, coefficient))
-    inner = range(1, 2 * len(automaton.nodes) - 1)
-    partners = (0, *(p + 1 if p % 2 else p - 1 for p in inner), 2 * len(automaton.nodes) - 1)
-    return Pencil(expression, _blocks(automaton), tuple(positions), partners)
+    form, starts = symmetric_form(automaton, leaves(expression.columns)), len(automaton.starts)
+
+    def y(node: int) -> int:
+        return START - node if node < 0 else starts + node
+
+    positions, fixed = _placed((y(row), y(column), factor, c) for row, column, factor, c in form.entries)
+    inner = automaton.nodes[: len(form.partners)]
+    blocks = (*_corners(automaton), *(Block(f"y{j}", node.space, node.scope) for j, node in enumerate(inner, 1)))
+    scales = (*(sp.Integer(1) for _ in range(starts)), *form.scales)
+    partners = (*range(starts), *map(y, form.partners))
+    return Pencil(expression, blocks, positions, partners, scales, fixed, starts, "self-adjoint")
+
+
+def _corners(automaton: Automaton) -> tuple[Block, ...]:
+    several = len(automaton.starts) > 1
+    return tuple(Block(f"x{k}" if several else "x", start.space, start.scope)
+                 for k, start in enumerate(automaton.starts, 1))
+
+
+def _placed(
+    entries: Iterable[tuple[int, int, Factor | None, sp.Expr]],
+) -> tuple[tuple[Position, ...], tuple[Fixed, ...]]:
+    """Random and fixed letters at their places; a transposed letter stands, untransposed, at the mirrored place."""
+    positions, fixed = [], []
+    for row, column, factor, coefficient in entries:
+        letter, transposed = (None, False) if factor is None else factor
+        ends = (column, row) if transposed else (row, column)
+        if isinstance(letter, Letter):
+            positions.append(Position(letter, *ends, coefficient))
+        elif letter is None or isinstance(letter, Diagonal):
+            fixed.append(Fixed(letter, *ends, coefficient))
+    return tuple(positions), tuple(fixed)
+
+
+def _check_symmetric(expression: Expression) -> None:
+    if expression.rows == expression.columns:
+        difference = [as_expression(term.coefficient) for term in (expression - expression.T).terms]
+        field = CoefficientField(difference)
+        if not any(field.element(value) for value in difference):
+            return
+    found = f"({expression.rows} × {expression.columns}) {expression}"
+    raise InputError("self-adjoint expression", found, 'M = Mᵀ (or of="gram" for the law of M Mᵀ)')
 
 
 def size_of(place: Space) -> sp.Expr:
     """The size of a space as an expression; the symbol of its name where none was given."""
+    if place.parts:
+        chains = ((() if part.per is None else part.per.chain) for part in place.parts)
+        return sp.Add(*(size_of(part.space) * sp.Mul(*map(count_of, chain))
+                        for part, chain in zip(place.parts, chains, strict=True)))
     return sp.Symbol(place.name, positive=True) if place.size is None else as_expression(place.size)
 
 
@@ -99,19 +194,3 @@ def count_of(family: Copies) -> sp.Expr:
     """The number of copies as an expression."""
     count: Quantity = family.count
     return as_expression(count)
-
-
-def _y(node: int) -> int:
-    return 2 * node + 1
-
-
-def _w(node: int) -> int:
-    return 0 if node == START else 2 * node + 2
-
-
-def _blocks(automaton: Automaton) -> tuple[Block, ...]:
-    *inner, end = automaton.nodes
-    pairs = (
-        Block(f"{kind}{j}", node.space, node.scope) for j, node in enumerate(inner, 1) for kind in ("y", "w")
-    )
-    return (Block("x", automaton.rows), *pairs, Block(f"y{len(inner) + 1}", end.space, end.scope))

@@ -83,7 +83,7 @@ def _listed(names: Sequence[Notation | sp.Expr]) -> tuple[Piece, ...]:
 
 
 def _model(system: DysonSystem) -> Step:
-    law = N(*_LAWS[getattr(system.pencil, "of", "gram")])
+    law = N(*_LAWS[system.pencil.of])
     letters = tuple(
         Equation(f"letter-{letter.name}", letter_name(letter), letter_row(letter), sign=_COLON)
         for letter in system.pencil.letters

@@ -22,7 +22,6 @@ from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.elimination import Elimination, eliminate_variables
 from freeattn.theory.generic import generic_point
 from freeattn.theory.relations import Relations, relations_of
-from freeattn.theory.self_energy import CORNER
 from freeattn.theory.system import ScalarSystem
 
 __all__ = ["ELIMINATION", "scalar_system"]
@@ -44,7 +43,7 @@ def scalar_system(system: DysonSystem) -> ScalarSystem:
     relations = relations_of(system)
     number = {symbol: i for i, symbol in enumerate(relations.variables)}
     entering = [number[system.symbol(trace)] for trace in system.entering]
-    output = getattr(system, "output", system.symbol(CORNER))
+    output = system.output
     corners = [number[symbol] for symbol in relations.variables if symbol in output.free_symbols]
     found = eliminate_variables(generic_point(system, relations), corners, entering)
     definitions, equations = _written(relations, found, _needed(relations, found, entering))

@@ -244,10 +244,7 @@ def _form(terms: Any) -> Form:
     return tuple((sp.Add(*values), symbol) for symbol, values in parts.items())
 
 
-def constants_of(system: Any, sector: Sector) -> list[tuple[sp.Expr, sp.Matrix]]:
+def constants_of(system: DysonSystem, sector: Sector) -> list[tuple[sp.Expr, sp.Matrix]]:
     """(weight, constant part) at each node of a sector; one node of weight 1 without deterministic letters."""
     nothing = dict.fromkeys(system.unknowns, sp.S.Zero)
-    nodes = getattr(sector, "nodes", ())
-    if not nodes:
-        return [(sp.S.One, system.matrix(sector).xreplace(nothing))]
-    return [(sp.sympify(node.weight), system.matrix(sector, node).xreplace(nothing)) for node in nodes]
+    return [(node.weight, system.matrix(sector, node).xreplace(nothing)) for node in sector.nodes]

@@ -25,9 +25,9 @@ import sympy as sp
 
 from freeattn.model.letters import Copies, Letter
 from freeattn.theory.field import as_expression
-from freeattn.theory.pencil import Pencil, Position, count_of, size_of
+from freeattn.theory.pencil import Fixed, Pencil, Position, count_of, size_of
 
-__all__ = ["CORNER", "Pairing", "Trace", "closure", "pairings"]
+__all__ = ["CORNER", "Pairing", "Trace", "closure", "fixed_entries", "pairings"]
 
 Scope = tuple[Copies, ...]
 
@@ -110,14 +110,25 @@ def _trace(row: int, column: int, level: int) -> Trace:
     return Trace(min(row, column), max(row, column), level)
 
 
+def fixed_entries(pencil: Pencil) -> dict[Trace, tuple[Fixed, ...]]:
+    """What stands at fixed places of the pencil; a matrix over copies that is the identity, or constant, in indices."""
+    found: dict[Trace, tuple[Fixed, ...]] = {}
+    for entry in pencil.fixed:
+        level = common(pencil.blocks[entry.row].scope, pencil.blocks[entry.column].scope)
+        trace = _trace(entry.row, entry.column, level)
+        found[trace] = (*found.get(trace, ()), entry)
+    return found
+
+
 def closure(pencil: Pencil, terms: tuple[Pairing, ...]) -> tuple[frozenset[Trace], frozenset[Trace]]:
     """The traces that are not zero, and the entries of the self-energy that are not: (traces, entries).
 
-    The inverse is Σ_k (C⁻¹Σ)ᵏC⁻¹ with C the constant part. Starting from C⁻¹, what Σ of the present pattern creates is
-    added until nothing new appears.
+    The inverse is Σ_k (C⁻¹Σ)ᵏC⁻¹ with C the constant part. Starting from C⁻¹ and from the fixed letters, what Σ of the
+    present pattern creates is added until nothing new appears.
     """
+    entries = set(fixed_entries(pencil))
     traces = {_trace(p, q, len(pencil.blocks[p].scope)) for p, q in enumerate(pencil.partners)}
-    entries: set[Trace] = set()
+    traces = _walks(pencil, traces, entries)
     while True:
         fresh = {term.target for term in terms if term.source in traces} - entries
         if not fresh:

@@ -71,8 +71,7 @@ class Family:
 
     def concatenate(self, expression: Expression) -> Expression:
         """The expressions of all heads side by side."""
-        inner = self.heads.concatenate(expression)
-        return self.key_value_heads.concatenate(inner) if self.grouped else inner
+        return self.heads.concatenate(expression)
 
 
 @final

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from freeattn.cli.spec import exact_number
+from freeattn.cli.numbers import exact_number
 from freeattn.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("computing_is_an_error")
@@ -31,6 +31,34 @@ BAD = [
     ("law bert-base --n-tokens 1024", "n_tokens = 1024 ", "at most d_model = 768"),
     ("law bert-base --output heads", "output = heads ", "mha, values, attention, head-sum"),
     ("law bert-base --tie both", "tie = both ", "none, key-value"),
+    ("law bert-base --inputs uniform", "inputs = uniform ", "orthogonal, gaussian"),
+    ("law bert-base --tie output-key --output values", "tie = output-key ", "has no W^O"),
+    ("law bert-base --tie output-key --d-out 64", "d_out = 64 ", "equal to d_model = 768"),
+    ("law bert-base --feature-eigenvalues 1,x", "feature_eigenvalues = 1,x ", "a number such as"),
+    ("law bert-base --feature-eigenvalues 0,0", "feature_eigenvalues = 0,0 ", "at least one of them above 0"),
+    ("law bert-base --feature-eigenvalues 1,-2", "feature_eigenvalues = 1,-2 ", "nonnegative numbers"),
+    ("law bert-base --feature-eigenvalues 1,2 --feature-weights 1", "feature_weights = 1 ", "2 positive numbers"),
+    ("law bert-base --feature-weights 1", "feature_weights = 1 ", "nothing without --feature-eigenvalues"),
+    ("law bert-base --feature-eigenvalues 1,2 --inputs gaussian", "inputs = gaussian ", "nothing next to"),
+    ("law bert-base --key-value-correlation 1", "key_value_correlation = 1 ", "between -1 and 1"),
+    ("law bert-base --key-value-correlation 0.5 --tie key-value", "tie = key-value ", "none or output-key"),
+    ("law bert-base --key-value-correlation 0.5 --d-key 32", "d_value = 64 ", "equal to d_key = 32"),
+    ("law bert-base --latent-rank 0", "latent_rank = 0 ", "a positive number"),
+    ("law bert-base --latent-rank 1.5", "latent_rank = 1.5 ", "a positive integer"),
+    ("law bert-base --query-latent-rank 1/2", "query_latent_rank = 1/2 ", "a positive integer"),
+    ("law bert-base --latent-per-head", "latent_per_head = on ", "nothing without a latent; --latent-rank"),
+    ("law bert-base --position-width 8", "position_width = 8 ", "0 without a latent"),
+    ("law bert-base --latent-rank 64 --position-width 64", "position_width = 64 ", "less than d_key = 64"),
+    ("law bert-base --latent-rank 64 --position-width -1", "position_width = -1 ", "at least 0"),
+    ("law bert-base --heads 64", "heads = 64 ", "COUNT:D_KEY[:D_VALUE[:BETA]]"),
+    ("law bert-base --heads 1:2:3:4:5", "heads = 1:2:3:4:5 ", "COUNT:D_KEY[:D_VALUE[:BETA]]"),
+    ("law bert-base --heads 0:64:64", "heads = 0:64:64 ", "count a positive integer"),
+    ("law bert-base --heads 4:64", "heads = 4:64 ", "d_value a positive integer"),
+    ("law bert-base --heads 4:64:64:27", "heads = 4:64:64:27 ", "at most 26"),
+    ("law bert-base --heads 4:64:64 --d-key 64", "d_key = 64 ", "nothing next to heads"),
+    ("law bert-base --residual 0", "residual = 0 ", "a positive number"),
+    ("law bert-base --residual 1 --output values", "residual = 1 ", "nothing, because"),
+    ("law deepseek-v3", "n_tokens = 163840 ", "n_tokens=4096, its pre-training length, or --inputs gaussian"),
     ("law bert-base --scores tanh", "scores = tanh ", "softmax, linear, relu, sigmoid"),
     ("law bert-base --output attention --value-scale 2", "value_scale = 2 ", "1, because"),
     ("law bert-base --output-scale 0", "output_scale = 0 ", "a positive number"),
@@ -58,6 +86,12 @@ def test_one_line_that_names_field_value_and_what_is_allowed(run, command, found
     assert "symbol" not in outcome.line
 
 
+def test_an_initial_beta_belongs_to_the_published_sizes(run):
+    outcome = run("derive", "bert-base", "--symbolic", "--beta", "init")
+    assert outcome.code == 2
+    assert "beta = init is not allowed; expected a number, or nothing, next to --symbolic" in outcome.line
+
+
 @pytest.mark.parametrize("command", ["law bert-base other", "law bert-base --beta", "derive --format"])
 def test_usage_errors_are_one_line_too(run, command):
     outcome = run(*command.split())
@@ -71,11 +105,12 @@ def test_a_value_with_line_breaks_stays_on_one_line(run):
     assert "two lines" in outcome.line
 
 
-@pytest.mark.parametrize("name", ["deepseek-v2", "deepseek-v3"])
-def test_latent_attention_is_refused_with_its_reason(run, name):
-    outcome = run("law", name, "--n-tokens", 1024)
+@pytest.mark.parametrize("name", ["query-key", "key-query", "queries"])
+@pytest.mark.parametrize("command", ["law bert-base", "derive --symbolic"])
+def test_ties_to_queries_are_refused_with_the_reason(run, command, name):
+    outcome = run(*command.split(), "--tie", name)
     assert outcome.code == 2
-    assert "latent attention" in outcome.line
+    assert f"tie = '{name}' has no known law: queries tied to keys" in outcome.line
 
 
 @pytest.mark.parametrize(

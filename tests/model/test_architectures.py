@@ -15,7 +15,7 @@ import pytest
 import sympy
 
 import freeattn as fa
-from freeattn.errors import InputError, NotCoveredError
+from freeattn.errors import InputError
 from freeattn.model.architectures import Preset, architecture, architectures
 from freeattn.model.attention import Attention
 from freeattn.model.initialization import squared
@@ -166,10 +166,6 @@ def test_covered_says_whether_the_defaults_build(preset: Preset) -> None:
         assert (spec.gamma_key, spec.gamma_value, spec.gamma_out) == (
             preset.gamma_key, preset.gamma_value, preset.gamma_out,
         )
-    elif preset.name in LATENT:
-        assert "latent" in preset.why_not
-        with pytest.raises(NotCoveredError):
-            architecture(preset.name)
     else:
         assert "orthogonal input needs n_tokens ≤ d_model" in preset.why_not
         with pytest.raises(InputError) as caught:
@@ -178,9 +174,7 @@ def test_covered_says_whether_the_defaults_build(preset: Preset) -> None:
 
 
 @every_preset
-def test_every_plain_preset_builds_at_some_length(preset: Preset) -> None:
-    if preset.mla is not None:
-        return
+def test_every_preset_builds_at_some_length(preset: Preset) -> None:
     spec = architecture(preset.name, n_tokens=min(preset.n_tokens, preset.d_model))
     assert (spec.n_heads, spec.n_kv_heads, spec.d_key, spec.d_value) == (
         preset.n_heads, preset.n_kv_heads, preset.d_key, preset.d_value,
@@ -285,7 +279,8 @@ def test_symbols() -> None:
 @pytest.mark.parametrize("changes", [
     {"n_tokens": 0}, {"n_tokens": -4}, {"n_tokens": 1.5}, {"n_tokens": True}, {"n_tokens": None},
     {"d_model": 0}, {"n_heads": 0}, {"d_key": "64"}, {"beta": 0}, {"beta": float("nan")}, {"output": "all"},
-    {"tie": "query-key"}, {"scores": "sotfmax"}, {"inputs": "gaussian"}, {"n_kv_heads": 5},
+    {"tie": "key-key"}, {"scores": "sotfmax"}, {"inputs": "gauss"}, {"n_kv_heads": 5}, {"latent": 64},
+    {"heads": 4}, {"position_width": 8}, {"residual": 0},
 ])
 def test_bad_values_name_their_field(changes: dict[str, Any]) -> None:
     with pytest.raises(InputError) as caught:
@@ -319,18 +314,9 @@ def test_too_many_tokens(name: str, changes: dict[str, Any], advice: str) -> Non
     preset, text = PRESETS[name], str(caught.value)
     assert caught.value.field == "n_tokens"
     assert f"{name} is published with n_tokens = {preset.n_tokens} and d_model = {preset.d_model}" in text
-    assert text.endswith(advice)
+    assert text.endswith(f'{advice}, or inputs="gaussian"')
+    assert architecture(name, **changes, inputs="gaussian").tokens_per_width > 1
     assert caught.value.__suppress_context__
-
-
-@pytest.mark.parametrize("name", LATENT)
-def test_latent_attention_is_refused(name: str) -> None:
-    with pytest.raises(NotCoveredError) as caught:
-        architecture(name, n_tokens=1024)
-    text = str(caught.value)
-    assert text.startswith(f"{name}: no law is available")
-    assert "low-rank keys and values from a shared latent of rank 512" in text
-    assert "shared positional key of width 64" in text
 
 
 # What the theory does not contain -------------------------------------------------------------------------

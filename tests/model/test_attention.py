@@ -129,7 +129,7 @@ def test_more_tokens_than_width() -> None:
 
 @pytest.mark.parametrize(("field", "value"), [
     ("tie", "value-key"), ("tie", None), ("tie", ["none"]), ("output", "heads"), ("output", None),
-    ("output", ["mha"]), ("inputs", "gaussian"), ("inputs", None), ("scores", "softmin"), ("scores", None),
+    ("output", ["mha"]), ("inputs", "gauss"), ("inputs", None), ("scores", "softmin"), ("scores", None),
     ("scores", fa.Softmax), ("scores", math.exp),
 ])
 def test_bad_words(field: str, value: object) -> None:
@@ -139,8 +139,8 @@ def test_bad_words(field: str, value: object) -> None:
 def test_bad_ties() -> None:
     with pytest.raises(InputError, match=r"tie\.value = 'output'"):
         Ties(value="output")
-    with pytest.raises(InputError, match=r"tie\.output = 'key'"):
-        Ties(output="key")
+    with pytest.raises(InputError, match=r"tie\.output = 'value'"):
+        Ties(output="value")
 
 
 @pytest.mark.parametrize(("output", "field"), [

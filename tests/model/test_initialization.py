@@ -79,7 +79,7 @@ def test_no_truncation_keeps_the_variance() -> None:
     ("t5-xxl-gqa-8", "pooled"),
     ("qwen3-8b", "normalized per head"),
     ("gemma-3-1b", "normalized per head"),
-    ("deepseek-v3", "latent"),
+    ("deepseek-v3", "no one beta describes its scores"),
 ])
 def test_unknown_initial_betas_say_why(name: str, reason: str) -> None:
     with pytest.raises(NotCoveredError) as caught:

@@ -9,7 +9,7 @@ from exact import inverse_corner, resolvent, value_of
 from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_models import polynomials
+from random_models import blocks, polynomials, squares
 
 from freeattn.errors import InputError
 from freeattn.model.expression import Expression, gaussian
@@ -31,6 +31,38 @@ def test_corner_of_the_inverse_is_the_resolvent(expression, seed):
 def test_copies_written_out_give_the_same_resolvent(expression, seed):
     if expression.terms:
         assert inverse_corner(pencil_of(expression), Z, seed) == resolvent(value_of(expression, seed), Z)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.one_of(squares(), polynomials(summed=True)), st.integers(0, 99))
+def test_laws_of_products_from_the_right_and_with_deterministic_letters(expression, seed):
+    for of in ("gram", "cogram"):
+        if expression.terms:
+            known = resolvent(value_of(expression, seed), Z, of)
+            assert inverse_corner(pencil_of(expression, of), Z, seed) == known
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(squares(), st.integers(0, 99))
+def test_self_adjoint_expressions_have_their_own_pencil(expression, seed):
+    for symmetric in (expression + expression.T, expression @ expression.T - 2 * expression.T @ expression):
+        if symmetric.terms:
+            known = resolvent(value_of(symmetric, seed), Z, "self-adjoint")
+            assert inverse_corner(pencil_of(symmetric, "self-adjoint"), Z, seed) == known
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(blocks(), st.integers(0, 99))
+def test_direct_sums_of_rows_and_columns(expression, seed):
+    if expression.terms:
+        matrix = value_of(expression, seed)
+        for of in ("gram", "cogram"):
+            assert inverse_corner(pencil_of(expression, of), Z, seed) == resolvent(matrix, Z, of)
+        square = expression.T @ expression
+        assert value_of(square, seed) == matrix.transpose() * matrix
+        assert value_of(expression @ expression.T, seed) == matrix * matrix.transpose()
+        known = resolvent(matrix, Z, "cogram")
+        assert inverse_corner(pencil_of(square, "self-adjoint"), Z, seed) == known
 
 
 N = space("n", 2)

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import mpmath
 import pytest
 
+import freeattn as fa
 from freeattn import report
 from freeattn.model.architectures import architectures
 from freeattn.report.numbers import number_text
-from freeattn.report.tables import edge_kind, sharing_text
+from freeattn.report.tables import edge_kind, later_fields, sharing_text
 
 
 def line_of(text, start):
@@ -88,3 +89,22 @@ def test_architectures_table_has_one_line_for_each_preset_in_a_pipe():
 def test_unknown_name():
     with pytest.raises(AttributeError, match="no_such"):
         report.no_such  # noqa: B018
+
+
+def test_fields_that_a_plain_layer_does_not_have():
+    sizes = {"n_tokens": 64, "d_model": 64}
+    assert list(later_fields(fa.Attention(**sizes, n_heads=2, d_key=16, d_value=16))) == []
+    spec = fa.Attention(
+        **sizes, heads=[fa.Heads(2, 16, 8), fa.Heads(1, 8, 8, 2)], inputs=fa.FeatureCovariance((1, 3)),
+        latent=fa.Latent(4, shared=False), query_latent=fa.Latent(5, normalized=True), position_width=3, residual=0.5,
+    )
+    assert list(later_fields(spec)) == [
+        ("eigenvalues", "1/2, 3/2"),
+        ("weights", "1/2, 1/2"),
+        ("latent", "rank 4, one per key/value head"),
+        ("query_latent", "rank 5, shared, normalized"),
+        ("position_width", "3"),
+        ("heads", "2 with d_key 16, d_value 8"),
+        ("heads", "1 with d_key 8, d_value 8, beta 2"),
+        ("residual", "1/2"),
+    ]
