@@ -7,9 +7,9 @@ C_pp′ g_p′p − (Σg)_pp = 1 for p′ the partner of p, hence with C_p the n
 
     Σ_{α at p} f_α = −(C_p N_p/n)(1 + s_p g_p′p) = Σ_{α at p′} f_α,      Σ_{α at x} f_α = −(1 + zm):
 
-where −s_p is what C has at (p, p′), mostly −1: flows are conserved at every node of the automaton, and only as many are free as it has cycles. What stands in C beside
-−z and −1, a diagonal letter or the identity, carries a flow too, the same at both ends; for c times the identity at
-(p, q) it is −c (C_p N_p/n) g_pq.
+where −s_p is what C has at (p, p′), mostly −1: flows are conserved at every node of the automaton, and only as many
+are free as it has cycles. What stands in C beside −z and −s_p, a diagonal letter or the identity, carries a flow too,
+the same at both ends; for c times the identity at (p, q) it is −c (C_p N_p/n) g_pq.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sympy.polys.matrices import DomainMatrix
 
 from freeattn.theory import symbols as sym
 from freeattn.theory.dyson import DysonSystem
-from freeattn.theory.pencil import size_of
+from freeattn.theory.pencil import Fixed, Position, size_of
 from freeattn.theory.self_energy import Trace, pairings
 
 __all__ = ["Flows", "Products", "flows_of"]
@@ -48,7 +48,7 @@ class _Flows:
     def __init__(self, system: DysonSystem) -> None:
         self.system, self.pencil = system, system.pencil
         self.present = frozenset(system.traces)
-        places = [*self.pencil.positions, *self.pencil.fixed]
+        places: list[Position | Fixed] = [*self.pencil.positions, *self.pencil.fixed]
         self.ends = [(place.row, place.column) for place in places]
         self.at: dict[int, list[int]] = {p: [] for p in range(len(self.pencil.blocks))}
         for number, ends in enumerate(self.ends):
