@@ -26,8 +26,8 @@ def derive(source: Attention | Law | Expression, route: str | None = None, of: s
     """The derivation of the law of a layer, of a law expression, or of a polynomial in letters.
 
     Args:
-        source: an `Attention`, in numbers or with symbols in any dimension; a law of `freeattn.theory.transforms`; or an
-            expression in letters (`gaussian`, `wigner`).
+        source: an `Attention`, in numbers or with symbols in any dimension; a law of `freeattn.theory.transforms`; or
+            an expression in letters (`gaussian`, `wigner`).
         route: for an `Attention`, "transform" (a closed law by free convolutions) or "pencil" (its words, by the matrix
             Dyson equation); None: transform where a closed law is known, else pencil.
         of: for an expression M, the law of M Mᵀ ("gram"), of MᵀM ("cogram"), or of M = Mᵀ itself ("self-adjoint").

@@ -69,12 +69,12 @@ def _relation(point: GenericPoint, number: int, gradient: Gradient | None) -> _R
 
 
 def _divides(point: GenericPoint, polynomial: Any, variable: int) -> bool:
-    """Whether the coefficient of a variable is safe to divide by: a sum, or a product of factors that cannot be zero."""
+    """Whether to divide by the coefficient of a variable: a sum, or a product of factors that cannot be zero."""
     slope = [monomial for monomial in polynomial.itermonoms() if monomial[variable]]
     if len(slope) > 1:
         return True
-    return all(symbol in point.relations.nonzero for symbol, power in zip(polynomial.ring.symbols, slope[0], strict=True)
-               if power and symbol in point.relations.coefficients)
+    inside = {symbol for symbol, power in zip(polynomial.ring.symbols, slope[0], strict=True) if power}
+    return inside & point.relations.coefficients.keys() <= point.relations.nonzero
 
 
 def _mask(variables: Iterable[int]) -> int:

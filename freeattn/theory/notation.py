@@ -82,6 +82,7 @@ class _Latex(_LowestFirst, LatexPrinter):  # type: ignore[misc]
             return _LATEX_NAMES[expr]
         head, _, index = expr.name.partition("_")
         name = rf"\{head}" if head in _GREEK else head
+        index = index.replace("√", r"\surd ")
         if not index:
             return name
         return f"{name}_{index}" if len(index) == 1 else rf"{name}_{{\mathrm{{{index.replace('_', ',')}}}}}"

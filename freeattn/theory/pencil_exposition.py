@@ -10,8 +10,10 @@ import sympy as sp
 
 from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.notation import Notation
+from freeattn.theory.pencil import Fixed, Pencil, Position
 from freeattn.theory.pencil_writing import (
     block_matrix,
+    diagonal_row,
     entry_name,
     indexed,
     letter_name,
@@ -88,6 +90,8 @@ def _model(system: DysonSystem) -> Step:
         Equation(f"letter-{letter.name}", letter_name(letter), letter_row(letter), sign=_COLON)
         for letter in system.pencil.letters
     )
+    diagonal = dict.fromkeys(entry.letter for entry in system.pencil.fixed if entry.letter is not None)
+    letters += tuple(Equation(f"letter-{a.name}", letter_name(a), diagonal_row(a), sign=_COLON) for a in diagonal)
     return Step(
         "model", "The model",
         ("The law is that of the eigenvalues of ", law, " for the matrix ", N("M", "M"), " below, a polynomial in "
@@ -97,31 +101,43 @@ def _model(system: DysonSystem) -> Step:
 
 
 def _pencil(system: DysonSystem) -> Step:
-    pencil = system.pencil
-    values = [position_value(p.coefficient, letter_name(p.letter)) for p in pencil.positions]
-    blocks = _listed([name_of(block.name) for block in pencil.blocks])
     sentence: tuple[Piece, ...] = (
         "The resolvent is the first block of the inverse of a self-adjoint block matrix ", N("L", "L"),
-        " that is linear in the letters. Its blocks are ", *blocks, ". ",
+        " that is linear in the letters. Its blocks are ",
+        *_listed([name_of(block.name) for block in system.pencil.blocks]), ". ",
     )
-    if len(pencil.blocks) <= _MOST_BLOCKS:
-        names = [N(f"c_{{{k}}}", f"c{k}") for k in range(1, len(values) + 1)]
-        short = [letter_name(p.letter) if p.coefficient == 1 else N(f"{names[k].latex}{letter_name(p.letter).latex}",
-                 f"{names[k].text}·{letter_name(p.letter).text}") for k, p in enumerate(pencil.positions)]
-        coefficients = tuple(
-            Equation(f"coefficient-{k}", names[k], p.coefficient)
-            for k, p in enumerate(pencil.positions) if p.coefficient != 1
-        )
-        return Step("pencil", "The pencil", (*sentence, "In this order"),
-                    (Equation("pencil", N("L", "L"), block_matrix(pencil, short), main=True), *coefficients))
-    entries = tuple(
-        Equation(f"pencil-{k}", indexed("L", pencil.blocks[p.row].name, pencil.blocks[p.column].name), value)
-        for k, (p, value) in enumerate(zip(pencil.positions, values, strict=True), 1)
-    )
-    constant = ("The constant part has ", N("-z", "−z"), " at ", name_of("x"), " and ", N("-1", "−1"),
-                " between ", name_of("y_j"), " and ", name_of("w_j"), " and at the last block; the other blocks that "
-                "are not zero, up to transposition, are")
-    return Step("pencil", "The pencil", (*sentence, *constant), entries)
+    if len(system.pencil.blocks) <= _MOST_BLOCKS:
+        return Step("pencil", "The pencil", (*sentence, "In this order"), tuple(_as_matrix(system.pencil)))
+    constant = ("The constant part has ", N("-z", "−z"), " at ", name_of("x"), " and ", N("-1", "−1"), " between ",
+                name_of("y_j"), " and ", name_of("w_j"), " and at the last blocks; the other blocks that are not zero, "
+                "up to transposition, are")
+    return Step("pencil", "The pencil", (*sentence, *constant), tuple(_as_list(system.pencil)))
+
+
+def _as_matrix(pencil: Pencil) -> Iterator[Equation]:
+    """L as a matrix of blocks, with names for coefficients that are not 1."""
+    places: list[Position | Fixed] = [*pencil.positions, *pencil.fixed]
+    shown: list[Notation] = []
+    coefficients: dict[sp.Expr, Notation] = {}
+    for place in places:
+        name = letter_name(place.letter)
+        if place.coefficient not in (1, -1):
+            number = len(coefficients) + 1
+            c = coefficients.setdefault(place.coefficient, N(f"c_{{{number}}}", f"c{number}"))
+            name = N(f"{c.latex}{name.latex}", f"{c.text}·{name.text}") if name.text != "1" else c
+        elif place.coefficient == -1:
+            name = position_value(place.coefficient, name)
+        shown.append(name)
+    yield Equation("pencil", N("L", "L"), block_matrix(pencil, shown), main=True)
+    for number, (value, name) in enumerate(coefficients.items(), 1):
+        yield Equation(f"coefficient-{number}", name, value)
+
+
+def _as_list(pencil: Pencil) -> Iterator[Equation]:
+    places: list[Position | Fixed] = [*pencil.positions, *pencil.fixed]
+    for number, place in enumerate(places, 1):
+        left = indexed("L", pencil.blocks[place.row].name, pencil.blocks[place.column].name)
+        yield Equation(f"pencil-{number}", left, position_value(place.coefficient, letter_name(place.letter)))
 
 
 def _pattern(system: DysonSystem) -> Step:
@@ -131,7 +147,7 @@ def _pattern(system: DysonSystem) -> Step:
         "pattern", "The zero pattern",
         (f"Of the {count * (count + 1) // 2} normalized traces of blocks of the inverse, those between different "
          f"spaces vanish, and so do all that no pairing of equal letters creates: {len(system.traces)} are left, and "
-         f"{len(system.entering)} of them enter the self-energy", *(shown if len(entering) <= _MOST_TRACES else ()), "."),
+         f"{len(entering)} of them enter the self-energy", *(shown if len(entering) <= _MOST_TRACES else ()), "."),
     )
 
 
@@ -151,7 +167,9 @@ def _dyson(system: DysonSystem) -> Step:
         pairs = sector_equations(system, sector, k)
         equations += [Equation(f"dyson-{k}-{i}", left, right) for i, (left, right) in enumerate(pairs, 1)]
     copies = any(block.scope for block in system.pencil.blocks)
-    note = " With copies, there is one matrix for what all copies share and one for what sums to zero over them." \
+    averaged = any(len(sector.nodes) > 1 for sector in system.sectors)
+    note = " Inverses with eigenvalues of a diagonal letter are averaged over them." if averaged else ""
+    note += " With copies, there is one matrix for what all copies share and one for what sums to zero over them." \
         if copies else ""
     return Step("dyson", "The matrix Dyson equation",
                 (f"The matrix falls apart into {len(system.sectors)} small ones.{note}",), tuple(equations))

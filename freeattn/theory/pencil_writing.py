@@ -7,36 +7,45 @@ from collections.abc import Sequence
 import sympy as sp
 
 from freeattn.model.expression import Expression, Term
-from freeattn.model.letters import Letter
+from freeattn.model.letters import Diagonal, Inclusion, Letter
 from freeattn.theory.breaking import width_of
 from freeattn.theory.dyson import DysonSystem, Sector
 from freeattn.theory.field import as_expression
+from freeattn.theory.latex_words import latex_words
 from freeattn.theory.notation import Notation, latex_of, text_of
-from freeattn.theory.pencil import Pencil, count_of, size_of
+from freeattn.theory.pencil import Fixed, Pencil, Position, count_of, size_of
 from freeattn.theory.self_energy import Trace, common
 
 __all__ = [
-    "block_matrix", "entry_name", "indexed", "letter_name", "letter_row", "matrix_of", "name_of", "position_value",
-    "sector_equations", "words",
+    "block_matrix", "diagonal_row", "entry_name", "indexed", "letter_name", "letter_row", "matrix_of", "name_of",
+    "position_value", "sector_equations", "transpose_of", "words",
 ]
 
 _LINE = 56  # characters of formula that fit on a line, by `width_of`
 _GAP = 2.2  # between columns of a matrix
 _DISPLAYED, _SMALL = 4, 0.75  # a matrix of more rows is set small
-_MINUS_ONE = Notation("-1", "−1")
 
 
 def name_of(name: str) -> Notation:
     """A name of a letter, space or block: greek letters as such, what follows an underscore or is a number below."""
+    if not name.isascii():
+        return Notation(" ".join(latex_words(character).strip("$") for character in name), name)
     head = name.rstrip("0123456789")
     symbol = sp.Symbol(name if "_" in name or not head or head == name else f"{head}_{name[len(head):]}")
     return Notation(latex_of(symbol), name)
 
 
-def letter_name(letter: Letter, transposed: bool = False) -> Notation:
-    """A letter, or its transpose."""
-    name = name_of(letter.name)
-    return Notation(rf"{{{name.latex}}}^{{T}}", f"{name.text}ᵀ") if transposed else name
+def letter_name(letter: Letter | Diagonal | Inclusion | None, transposed: bool = False) -> Notation:
+    """A letter, or its transpose; None is the identity, and parts of a direct sum are numbered."""
+    if letter is None:
+        return Notation("1", "1")
+    name = name_of(f"J_{letter.number + 1}" if isinstance(letter, Inclusion) else letter.name)
+    return transpose_of(name) if transposed else name
+
+
+def transpose_of(name: Notation) -> Notation:
+    """Aᵀ."""
+    return Notation(rf"{{{name.latex}}}^{{T}}", f"{name.text}ᵀ")
 
 
 def words(expression: Expression) -> Notation:
@@ -70,13 +79,22 @@ def letter_row(letter: Letter) -> Notation:
     rows, columns = (size_of(place) for place in (letter.rows, letter.columns))
     variance = as_expression(letter.variance)
     kind = "symmetric, " if letter.symmetric else ""
-    latex = rf"{latex_of(rows)}\times {latex_of(columns)}\ \text{{{kind}of variance }}{latex_of(variance)}"
+    pieces = [rf"{latex_of(rows)}\times {latex_of(columns)},\ ", rf"\text{{{kind}variance }}{latex_of(variance)}"]
     text = f"{text_of(rows)} × {text_of(columns)}, {kind}variance {text_of(variance)}"
     for family in reversed(letter.chain):
         count = count_of(family)
-        latex += rf"\ \text{{in each of }}{latex_of(count)}\ \text{{{family.name}}}"
+        pieces.append(rf",\ \text{{in each of }}{latex_of(count)}\ \text{{{family.name}}}")
         text += f", in each of {text_of(count)} {family.name}"
-    return Notation(latex, text)
+    return Notation("".join(pieces), text, tuple(pieces))
+
+
+def diagonal_row(letter: Diagonal) -> Notation:
+    """The spectrum of a deterministic letter."""
+    pairs = [(as_expression(w), as_expression(t)) for w, t in zip(letter.weights, letter.eigenvalues, strict=True)]
+    pieces = tuple(rf"\text{{{'diagonal, ' if not k else ''}}}{latex_of(t)}\text{{ with weight }}{latex_of(w)},\ "
+                   for k, (w, t) in enumerate(pairs))
+    text = "diagonal, " + ", ".join(f"{text_of(t)} with weight {text_of(w)}" for w, t in pairs)
+    return Notation("".join(pieces), text, (*pieces[:-1], pieces[-1].removesuffix(r",\ ")))
 
 
 def indexed(symbol: str, first: str, second: str, across: str = "") -> Notation:
@@ -101,6 +119,8 @@ def position_value(coefficient: sp.Expr, name: Notation) -> Notation:
         return name
     if coefficient == -1:
         return Notation(f"-{name.latex}", f"−{name.text}")
+    if name.text == "1":
+        return Notation(latex_of(coefficient), text_of(coefficient))
     inner = (latex_of(coefficient), text_of(coefficient))
     if coefficient.is_Add:
         inner = (rf"\left({inner[0]}\right)", f"({inner[1]})")
@@ -112,10 +132,12 @@ def block_matrix(pencil: Pencil, names: Sequence[Notation]) -> Notation:
     size = len(pencil.blocks)
     cells: list[list[list[Notation]]] = [[[] for _ in range(size)] for _ in range(size)]
     for p, partner in enumerate(pencil.partners):
-        cells[p][partner].append(Notation("-z", "−z") if p < partner + 1 and p == partner == 0 else _MINUS_ONE)
-    for position, name in zip(pencil.positions, names, strict=True):
-        cells[position.row][position.column].append(name)
-        cells[position.column][position.row].append(Notation(rf"{{{name.latex}}}^{{T}}", f"{name.text}ᵀ"))
+        scale = position_value(-pencil.scales[p], letter_name(None))
+        cells[p][partner].append(Notation("-z", "−z") if p < pencil.corners else scale)
+    places: list[Position | Fixed] = [*pencil.positions, *pencil.fixed]
+    for place, name in zip(places, names, strict=True):
+        cells[place.row][place.column].append(name)
+        cells[place.column][place.row].append(name if place.letter is None else transpose_of(name))
     return matrix_of([[_cell(cell) for cell in row] for row in cells])
 
 
@@ -165,14 +187,14 @@ def _by_entries(
             for j, second in enumerate(names[i:], i):
                 value = rows[i][j] if rows else Notation(latex_of(inverse[i, j]), text_of(inverse[i, j]))
                 if value.text != "0":
-                    name = indexed(f"{letter}_{{{number}}}", first, second)
-                    latex = name.latex.replace(f"{letter}_{{{number}}}_{{", f"({letter}_{{{number}}})_{{")
-                    found.append((Notation(latex, name.text.replace(f"{letter}_{{{number}}}", f"{letter}{number}")), value))
+                    name = indexed(letter, first, second)
+                    latex = name.latex.replace(f"{letter}_", f"({letter}_{{{number}}})_", 1)
+                    found.append((Notation(latex, name.text.replace(letter, f"{letter}{number}", 1)), value))
     return found
 
 
 def _energy(system: DysonSystem, sector: Sector, p: int, q: int) -> Notation:
-    constant = system.constant(p, q)
+    constant = system.constant(p, q) + system.fixed(sector, p, q)
     latex, text = ("", "") if constant == 0 else (latex_of(constant), text_of(constant))
     for entry in system.levels(sector, p, q):
         if entry in system.self_energy:

@@ -23,9 +23,10 @@ from freeattn.theory.dyson import DysonSystem, Sector
 from freeattn.theory.flows import Products, flows_of
 from freeattn.theory.self_energy import Trace
 
-__all__ = ["SMALL", "Relations", "constants_of", "relations_of"]
+__all__ = ["Relations", "constants_of", "relations_of"]
 
-SMALL = 4  # blocks: a determinant of 4 × 4 entries has 24 terms, one of 6 × 6 already 720
+_MOST_TERMS = 40  # of a determinant that is written out; one of 4 × 4 entries has 24, one of 5 × 5 already 120
+_MOST_BLOCKS = 10  # whose terms are counted
 
 
 Form: TypeAlias = "tuple[tuple[sp.Expr, sp.Symbol], ...]"  # Σ coefficient × trace
@@ -123,13 +124,15 @@ class _Builder:
                 entry = self._entry(kind, sector, (p, q), form)
                 ratio = self.system.copies_below(p, 0) / self.system.copies_below(q, 0)
                 entries[p, q], entries[q, p] = entry, entry._replace(coefficient=entry.coefficient * ratio)
-        nodes = tuple(self._node(number, k, weight, matrix)
-                      for k, (weight, matrix) in enumerate(constants_of(self.system, sector)))
+        constants = constants_of(self.system, sector)
+        filled = [[bool(energy[p, q].symbol) or any(matrix[i, j] != 0 for _, matrix in constants)
+                   for j, q in enumerate(sector.blocks)] for i, p in enumerate(sector.blocks)]
+        small = len(filled) <= _MOST_BLOCKS and _terms(filled) <= _MOST_TERMS
+        nodes = tuple(self._node(number, k, weight, matrix, small) for k, (weight, matrix) in enumerate(constants))
         return _Small(sector, energy, inverse, nodes)
 
-    def _node(self, number: int, k: int, weight: sp.Expr, matrix: sp.Matrix) -> Any:
-        size = matrix.rows
-        if (size == 1 and weight == 1) or size > SMALL:
+    def _node(self, number: int, k: int, weight: sp.Expr, matrix: sp.Matrix, small: bool) -> Any:
+        if (matrix.rows == 1 and weight == 1) or not small:
             return weight, matrix, None
         name = sp.Symbol(f"r_{number + 1}" + (f"_{k + 1}" if weight != 1 else ""))
         blocks = ", ".join(self.pencil.blocks[p].name for p in self.system.sectors[number].blocks)
@@ -231,6 +234,19 @@ class _Builder:
             adjugate, determinant = inverse.adj_det()
             yield determinant - root
             yield from ((nodes[0][1] * root - adjugate)[i, j].element for i, j in pairs)
+
+
+def _terms(filled: list[list[bool]]) -> int:
+    """The number of terms of a determinant whose entries are filled or zero, row by row over sets of columns."""
+    ways = {0: 1}
+    for row in filled:
+        following: dict[int, int] = {}
+        for used, count in ways.items():
+            for column, present in enumerate(row):
+                if present and not used >> column & 1:
+                    following[used | 1 << column] = following.get(used | 1 << column, 0) + count
+        ways = following
+    return sum(ways.values())
 
 
 def _entries(matrix: Any) -> Iterator[Any]:

@@ -61,7 +61,9 @@ def transform_derivation(source: Attention | Law) -> TransformDerivation:
 
 
 @lru_cache(maxsize=64)
-def _derived(source: Attention | Law, expression: LawExpression, equivalent: GaussianEquivalent | None) -> TransformDerivation:
+def _derived(
+    source: Attention | Law, expression: LawExpression, equivalent: GaussianEquivalent | None
+) -> TransformDerivation:
     law = expression.law
     scalar = None if law.mean.is_nonpositive else scalar_equation(law)
     system = _system(law, scalar)

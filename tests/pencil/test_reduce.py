@@ -57,7 +57,7 @@ def head_sum(shared):
 MODELS = {
     "orthogonal": (models.orthogonal, 1), "orthogonal K = V": (lambda: models.orthogonal(True), 2),
     "grouped": (grouped, 1), "nine letters": (nine, 1), "Gaussian": (models.gaussian_input, 2),
-    "residual": (test_simulation.residual, 2), "latent": (test_simulation.shared_latent, 3),
+    "residual": (test_simulation.residual, 3), "latent": (test_simulation.shared_latent, 3),
     "all tied": (test_simulation.all_tied, 6), "X Xᵀ X": (lambda: X @ X.T @ X, 4),
     "X Xᵀ X Xᵀ": (lambda: X @ X.T @ X @ X.T, 7), "head sum": (lambda: head_sum(False), 1),
 }
