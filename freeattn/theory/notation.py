@@ -14,6 +14,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from freeattn.theory import symbols as sym
+from freeattn.theory.latex_words import latex_words
 
 __all__ = ["PSI", "X_0", "Notation", "latex_of", "ordered_terms", "rank_of", "text_of"]
 
@@ -82,7 +83,7 @@ class _Latex(_LowestFirst, LatexPrinter):  # type: ignore[misc]
             return _LATEX_NAMES[expr]
         head, _, index = expr.name.partition("_")
         name = rf"\{head}" if head in _GREEK else head
-        index = index.replace("√", r"\surd ")
+        index = "".join(c if c.isascii() else latex_words(c).strip("$") + " " for c in index)
         if not index:
             return name
         return f"{name}_{index}" if len(index) == 1 else rf"{name}_{{\mathrm{{{index.replace('_', ',')}}}}}"

@@ -8,8 +8,9 @@ from typing import Protocol
 
 import sympy as sp
 
+from freeattn.theory.breaking import width_of
 from freeattn.theory.dyson import DysonSystem
-from freeattn.theory.notation import Notation
+from freeattn.theory.notation import Notation, latex_of
 from freeattn.theory.pencil import Fixed, Pencil, Position
 from freeattn.theory.pencil_writing import (
     block_matrix,
@@ -32,6 +33,7 @@ N = Notation
 _MOST_BLOCKS = 12  # of a pencil that is shown as a matrix
 _MOST_TRACES = 20  # that are listed in a sentence
 _MOMENTS = 2  # shown; any number can be asked for
+_WIDE = 45  # a denominator, by `width_of`
 _CHUNK = 24  # characters of words that stay on one line
 _COLON = N(r":\ ", ":")
 _LAWS = {
@@ -206,8 +208,19 @@ def _definitions(system: ScalarSystem) -> Step:
     return Step(
         "definitions", "The traces",
         ("In this order,",),
-        tuple(Equation(f"definition-{symbol}", symbol, value) for symbol, value in system.definitions),
+        tuple(_definition(symbol, value) for symbol, value in system.definitions),
     )
+
+
+def _definition(symbol: sp.Symbol, value: sp.Expr) -> Equation | Vanishing:
+    """symbol = value; a long denominator is multiplied out, or is what 1/symbol is equal to."""
+    top, bottom = sp.fraction(value)
+    if not bottom.is_Add or width_of(latex_of(bottom)) < _WIDE:
+        return Equation(f"definition-{symbol}", symbol, value)
+    if top == 1:
+        return Equation(f"definition-{symbol}", 1 / symbol, bottom)
+    terms = [symbol * term for term in bottom.args] + [-term for term in sp.Add.make_args(top)]
+    return Vanishing(f"definition-{symbol}", tuple(Term(sp.S.One, term, sp.S.One) for term in terms), main=False)
 
 
 def _branch() -> Step:
