@@ -10,8 +10,9 @@ _MATH = {
     "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "η": r"\eta", "θ": r"\theta", "κ": r"\kappa",
     "λ": r"\lambda", "μ": r"\mu", "ν": r"\nu", "π": r"\pi", "ρ": r"\rho", "σ": r"\sigma", "φ": r"\varphi", "χ": r"\chi",
     "ψ": r"\psi", "ζ": r"\zeta", "Π": r"\Pi", "Σ": r"\Sigma", "∞": r"\infty", "≤": r"\le", "≥": r"\ge", "→": r"\to",
-    "↔": r"\leftrightarrow", "×": r"\times", "°": r"^{\circ}", "⊠": r"\boxtimes", "⊞": r"\boxplus", "√": r"\surd", "∫": r"\int", "·": r"\cdot", "−": "-",
+    "↔": r"\leftrightarrow", "⊠": r"\boxtimes", "⊞": r"\boxplus", "√": r"\surd", "∫": r"\int", "·": r"\cdot", "−": "-",
     "⊥": r"\perp", "ᵀ": "^{T}", "∼": r"\sim", "~": r"\sim", "<": "<", ">": ">", "=": "=", "…": r"\dots",
+    "×": r"\times", "°": r"^{\circ}",
     **{character: f"^{{{k}}}" for k, character in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
     **{character: f"_{{{k}}}" for k, character in enumerate("₀₁₂₃₄₅₆₇₈₉")},
 }

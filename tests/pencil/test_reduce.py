@@ -88,6 +88,21 @@ def test_system_is_closed_and_ordered(name):
     assert not [word for word in words if "_" in word.split(" ")[0]]
 
 
+@pytest.mark.parametrize("name", ["orthogonal", "Gaussian", "latent", "residual"])
+def test_nothing_is_divided_by_a_parameter_that_may_be_zero(name):
+    """θ₂ = 0 for even score functions, and θ₁ = θ₂ for linear ones: definitions stay finite."""
+    scalar = scalar_system(dyson_of(MODELS[name][0]()))
+    for values in ({models.theta_2: 0}, {models.theta_1: models.theta_2}):
+        for _, value in scalar.definitions:
+            assert sp.fraction(sp.together(value))[1].subs(values) != 0
+
+
+def test_a_symbol_of_unknown_sign_counts_as_positive():
+    size = sp.Symbol("c")
+    word = size * gaussian("A", N, P) @ gaussian("B", P, N)
+    assert len(scalar_system(dyson_of(word)).unknowns) == 1
+
+
 @pytest.mark.parametrize("name", ["orthogonal", "orthogonal K = V", "Gaussian"])
 def test_solutions_solve_the_reduced_system(name):
     assert max(residuals(MODELS[name][0](), SIZES)) < 1e-10
