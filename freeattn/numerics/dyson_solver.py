@@ -160,18 +160,23 @@ def _matrices(tables: DysonTables, unknowns: Complex, z: Complex) -> list[Comple
 def _evaluate(tables: DysonTables, unknowns: Complex, z: Complex) -> _Value:
     """Φ(u) and how far u is from it."""
     matrices = _matrices(tables, unknowns, z)
-    value = _read(tables, matrices)
+    value = _read(tables, matrices)  # no columns for a deterministic M
     diagonals = [np.sqrt(np.abs(np.einsum("kpp->kp", inverse))) for inverse in matrices]
-    bounds = [sum(abs(c) * diagonals[s][:, i] * diagonals[s][:, j] for s, i, j, c in reads) for reads in tables.reads]
-    size = np.maximum(np.abs(value), np.stack(bounds, axis=-1))
+    size = np.abs(value)
+    for e, reads in enumerate(tables.reads):
+        bound = sum(abs(c) * diagonals[s][:, i] * diagonals[s][:, j] for s, i, j, c in reads)
+        size[:, e] = np.maximum(size[:, e], bound)
     with np.errstate(all="ignore"):
-        residual = np.max(np.abs(value - unknowns) / size, axis=1)
+        residual = np.max(np.abs(value - unknowns) / size, axis=1, initial=0.0)
     return _Value(matrices, value, size, np.where(np.isfinite(residual), residual, np.inf))
 
 
 def _read(tables: DysonTables, matrices: list[Complex]) -> Complex:
     """The unknowns from matrices of all sectors (points first, two last axes the blocks); linear."""
-    return np.stack([_total(reads, matrices) for reads in tables.reads], axis=-1)
+    value = np.empty((*matrices[0].shape[:-2], len(tables.reads)), dtype=np.complex128)
+    for e, reads in enumerate(tables.reads):
+        value[..., e] = _total(reads, matrices)
+    return value
 
 
 def _total(reads: tuple[Read, ...], matrices: list[Complex]) -> Complex:
@@ -219,8 +224,10 @@ def _newton(tables: DysonTables, unknowns: Complex, z: Complex) -> tuple[Complex
 def _in_cone(tables: DysonTables, unknowns: Complex, z: Complex) -> Mask:
     """Whether the imaginary part of every small matrix of traces is positive definite (to rounding)."""
     good = np.ones(z.shape, dtype=bool)
-    for sector, inverse in zip(tables.sectors, _matrices(tables, unknowns, z), strict=True):
-        root = np.sqrt(sector.weight)
+    matrices = _matrices(tables, unknowns, z)
+    for average in tables.averages:
+        inverse = sum((weight * matrices[k] for k, weight in average), np.complex128(0))
+        root = np.sqrt(tables.sectors[average[0][0]].weight)
         imaginary = (inverse * root[:, None] / root).imag
         diagonal = np.einsum("kpp->kp", imaginary)
         good &= np.all(diagonal > 0, axis=1)
