@@ -35,7 +35,7 @@ _HOME = {
     "diagonal": "freeattn.model.expression",
     "concatenate": "freeattn.model.expression",
     "derive": "freeattn.theory.derive",
-    "Derivation": "freeattn.theory.derive",
+    "Derivation": "freeattn.theory.derivation",
     "symbolic_spec": "freeattn.theory.derive",
     "law": "freeattn.numerics.law",
     "SpectralLaw": "freeattn.numerics.law",

@@ -28,6 +28,7 @@ Examples:
   freeattn derive --symbolic --format latex
   freeattn derive --symbolic --output attention --format latex --standalone -o attention.tex
   freeattn derive --symbolic --tie key-value --json
+  freeattn derive bert-base --n-tokens 512 --route pencil
 """
 
 
@@ -36,13 +37,15 @@ Examples:
 @spec_options
 @click.option("--symbolic", is_flag=True,
               help="Keep sizes and beta as symbols; options that are given still put in their numbers.")
+@name_option("route", ("transform", "pencil"),
+             "How: free convolutions, or matrix Dyson equation (default: transform where a closed law is known).")
 @name_option("format", ("text", "latex", "json"), "Form of the derivation (default: text).")
 @json_option
 @click.option("--standalone", is_flag=True, help="With --format latex: a document instead of a fragment.")
 @click.option("-o", "out_file", metavar="FILE", help="Write to FILE instead of stdout.")
 @click.option("--force", is_flag=True, help="Overwrite FILE when it exists.")
 def derive_command(
-    preset: str | None, symbolic: bool, format: str | None, as_json: bool, standalone: bool,
+    preset: str | None, symbolic: bool, route: str | None, format: str | None, as_json: bool, standalone: bool,
     out_file: str | None, force: bool, **options: Any,
 ) -> None:
     """The derivation of a law, from the assumptions to the polynomial, the atom and the moments.
@@ -54,7 +57,7 @@ def derive_command(
     form = _form(format, as_json, standalone)
     files = output_files(force, {"-o": out_file})
     spec = _symbolic_spec(preset, options) if symbolic else build_spec(preset, options)
-    derivation = freeattn.derive(spec)
+    derivation = freeattn.derive(spec, route=route)
     text = _text(derivation, form, standalone, preset)
     _put(text.rstrip("\n") + "\n", files.get("-o"))
 

@@ -1,81 +1,67 @@
-"""From an architecture to the equation of its law, with every stage kept.
+"""From a layer, a law expression or a polynomial in letters to the equations of its law: `derive` chooses the route.
 
-`derive(spec)` runs the recipe Attention → Gaussian equivalent → law expression → transforms → scalar equation →
-polynomial and returns a `Derivation`. Stages are in the standard symbols γ_K, γ_V, γ_O, h, θ₁, θ₂, c; what the symbols
-are worth for one specification is data beside them.
+A closed law is derived by transforms; everything else by the linear pencil of its polynomial in letters. The two routes
+share the type of their result and nothing else.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
-
-import sympy as sp
-
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.attention import Attention
+from freeattn.model.expression import Expression
 from freeattn.model.scores import ScoreFunction, Softmax
 from freeattn.theory import symbols as sym
-from freeattn.theory.attention_laws import LawExpression, law_of
-from freeattn.theory.branch import BRANCH_RULE, branch_of
-from freeattn.theory.equivalent import GaussianEquivalent, equivalent_of
-from freeattn.theory.exposition import steps_of
-from freeattn.theory.forms import expanded, primitive
+from freeattn.theory.derivation import Derivation
 from freeattn.theory.layer import sizes
-from freeattn.theory.mean_one import SCALAR_RULE, ScalarEquation, relation_of, scalar_equation
-from freeattn.theory.notation import nodes_of
-from freeattn.theory.record import to_record
-from freeattn.theory.rendering import to_latex, to_text
-from freeattn.theory.stages import Stages, Transform
-from freeattn.theory.steps import Step
-from freeattn.theory.system import ScalarSystem, system_of
-from freeattn.theory.transforms import Image, Law
+from freeattn.theory.pencil_route import layer_derivation, pencil_derivation
+from freeattn.theory.transform_route import transform_derivation
+from freeattn.theory.transforms import Law
 
-__all__ = ["Derivation", "derive", "symbolic_spec"]
+__all__ = ["derive", "symbolic_spec"]
+
+_ROUTES = ("transform", "pencil")
 
 
-@dataclass(frozen=True, repr=False)
-class Derivation(Stages):
-    """Every stage from a specification (or a law expression) to the polynomial of its law, and its written forms."""
-
-    def __repr__(self) -> str:
-        return f"<Derivation of {self.expression.rule.name}, {len(self.steps)} steps: print(derivation.text())>"
-
-    @cached_property
-    def steps(self) -> tuple[Step, ...]:
-        """The derivation as numbered steps: a sentence and equations each."""
-        return steps_of(self)
-
-    def latex(self, standalone: bool = False) -> str:
-        """A fragment for article with amsmath, or a whole document."""
-        return to_latex(self.steps, self.assumptions, self.rules, standalone)
-
-    def text(self) -> str:
-        """The same steps in plain text."""
-        return to_text(self.steps, self.assumptions, self.rules)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: every equation as srepr, LaTeX and text, the assumptions, rules and values."""
-        return to_record(self, self.steps)
-
-
-def derive(source: Attention | Law) -> Derivation:
-    """The derivation of the law of an attention layer, or of a law expression.
+def derive(source: Attention | Law | Expression, route: str | None = None, of: str = "gram") -> Derivation:
+    """The derivation of the law of a layer, of a law expression, or of a polynomial in letters.
 
     Args:
-        source: an `Attention`, in numbers or with symbols in any dimension, or a law of `freeattn.theory.transforms`.
+        source: an `Attention`, in numbers or with symbols in any dimension; a law of `freeattn.theory.transforms`; or
+            an expression in letters (`gaussian`, `wigner`).
+        route: for an `Attention`, "transform" (a closed law by free convolutions) or "pencil" (its words, by the matrix
+            Dyson equation); None: transform where a closed law is known, else pencil.
+        of: for an expression M, the law of M Mᵀ ("gram"), of MᵀM ("cogram"), or of M = Mᵀ itself ("self-adjoint").
 
     Raises:
-        InputError: for anything else.
-        NotCoveredError: when no law is known for it.
+        InputError: for anything else, or a route that does not fit the source.
+        NotCoveredError: when no law is known for it by this route.
     """
-    if isinstance(source, Attention):
-        return _derived(source, law_of(source), equivalent_of(source))
+    if route not in (None, *_ROUTES):
+        raise InputError("route", route, '"transform", "pencil" or None (the first that applies)')
+    if isinstance(source, Expression):
+        if route == "transform":
+            raise InputError("route", route, '"pencil" for a polynomial in letters')
+        return pencil_derivation(source, of)
+    if of != "gram":
+        raise InputError("of", of, '"gram" for anything but a polynomial in letters')
     if isinstance(source, Law):
-        assumed = {a: None for rule in source.rules for a in rule.assumptions}
-        return _derived(source, LawExpression(source, (), source.rule, tuple(assumed)), None)
-    raise InputError("source", source, "an Attention or a law expression")
+        if route == "pencil":
+            raise InputError("route", route, '"transform" for a law expression')
+        return transform_derivation(source)
+    if isinstance(source, Attention):
+        return _derived(source, route)
+    raise InputError("source", source, "an Attention, a law expression, or a polynomial in letters")
+
+
+def _derived(spec: Attention, route: str | None) -> Derivation:
+    if route == "pencil":
+        return layer_derivation(spec)
+    try:
+        return transform_derivation(spec)
+    except NotCoveredError:
+        if route == "transform":
+            raise
+    return layer_derivation(spec)
 
 
 def symbolic_spec(output: str = "mha", tie: str = "none", scores: ScoreFunction | str | None = None) -> Attention:
@@ -89,50 +75,3 @@ def symbolic_spec(output: str = "mha", tie: str = "none", scores: ScoreFunction 
         output=output, tie=tie, scores=scores or Softmax(), beta=sym.BETA,
         **dict(zip(names, sizes(*names), strict=True)),
     )
-
-
-@lru_cache(maxsize=64)
-def _derived(source: Attention | Law, expression: LawExpression, equivalent: GaussianEquivalent | None) -> Derivation:
-    law = expression.law
-    scalar = None if law.mean.is_nonpositive else scalar_equation(law)
-    system = _system(law, scalar)
-    rules = [*law.rules, *([SCALAR_RULE] if scalar is not None else []), BRANCH_RULE]
-    if equivalent is not None:
-        rules = [equivalent.rule, expression.rule, *rules]
-    assumed = (*expression.assumptions, *(a for rule in rules for a in rule.assumptions))
-    return Derivation(
-        source=source, expression=expression, equivalent=equivalent,
-        assumptions=tuple(dict.fromkeys(assumed)), rules=tuple(dict.fromkeys(rules)),
-        transforms=tuple(_transform(node) for node in nodes_of(law)),
-        mean=law.mean, scalar=scalar, system=system, branch=branch_of(law, system), atoms=law.atoms(),
-        values=_values(expression, equivalent),
-    )
-
-
-def _transform(node: Law) -> Transform:
-    s, r = node.s_transform(sym.W), node.r_transform(sym.Z)
-    own = isinstance(node, Image) and s is None and r is None
-    return Transform(node, s, r, relation_of(node) if own else None, node.rule)
-
-
-def _values(expression: LawExpression, equivalent: GaussianEquivalent | None) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
-    if equivalent is None or not equivalent.exact:
-        return expression.values
-    first, second = equivalent.theta_1, equivalent.theta_2
-    ratio = sp.cancel(second / first)
-    return (*expression.values, (sym.THETA_1, first), (sym.THETA_2, second), (sym.C, ratio))
-
-
-def _system(law: Law, scalar: ScalarEquation | None) -> ScalarSystem:
-    """The rational curve, or the scalar equation itself with unknown w where no rational parameter is known."""
-    try:
-        return system_of(law)
-    except NotCoveredError:
-        if scalar is None:
-            raise
-    point = -sym.Z / law.mean.subs(sym.THETA_2, sym.C * sym.THETA_1)
-    terms = [(sp.Integer(1), scalar.polynomial().subs(sym.LAMBDA, point))]
-    equation = primitive(expanded(terms, (sym.W, sym.Z))).as_expr()
-    parameters = tuple(sorted(equation.free_symbols - {sym.W, sym.Z}, key=str))
-    assumed = {a: None for rule in law.rules for a in rule.assumptions}
-    return ScalarSystem((sym.W,), (equation,), (sym.W - 1) / sym.Z, parameters, tuple(assumed))

@@ -10,9 +10,10 @@ from freeattn.theory import formulas
 from freeattn.theory import symbols as sym
 from freeattn.theory.equivalent import GaussianEquivalent
 from freeattn.theory.formulas import say
+from freeattn.theory.law_names import LawNames
 from freeattn.theory.layer import definition_of, equivalent_equations, matrix_of
 from freeattn.theory.mean_one import ScalarEquation
-from freeattn.theory.notation import LawNames, Notation, latex_of, text_of
+from freeattn.theory.notation import Notation, latex_of, text_of
 from freeattn.theory.stages import Stages
 from freeattn.theory.steps import Equation, Piece, Step, Term, Vanishing
 from freeattn.theory.system import Parametrization
@@ -74,7 +75,7 @@ def _equivalent(equivalent: GaussianEquivalent) -> Step:
         say("The score function enters through two numbers: in the limit each centered attention matrix may be "
             "replaced by a linear function of its scores {scores} and independent noise {noise}.",
             scores=N("S_r", "S_r"), noise=N("W_r", "W_r")),
-        (Equation("equivalent", *replacement),
+        (Equation("equivalent", *replacement, sign=N(r"\leftrightarrow", "↔")),
          *(Equation(f"equivalent-{k}", *pair) for k, pair in enumerate(thetas, 1))),
     )
 

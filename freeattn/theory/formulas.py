@@ -9,8 +9,9 @@ import sympy as sp
 from freeattn.theory import symbols as sym
 from freeattn.theory.branch import product_form
 from freeattn.theory.forms import oriented, split_free, tidy
-from freeattn.theory.mean_one import PI_REST, Factor, ScalarEquation, relation_of
-from freeattn.theory.notation import PSI, X_0, LawNames, Notation, latex_of, rank_of, text_of
+from freeattn.theory.law_names import LawNames
+from freeattn.theory.mean_one import Factor, ScalarEquation, relation_of
+from freeattn.theory.notation import PSI, X_0, Notation, latex_of, rank_of, text_of
 from freeattn.theory.stages import Transform
 from freeattn.theory.steps import Equation, Piece, Term, Vanishing
 from freeattn.theory.system import Parametrization
@@ -168,7 +169,7 @@ def polynomial(name: str, scalar: ScalarEquation) -> Vanishing:
 def stieltjes(name: str, scalar: ScalarEquation) -> Vanishing:
     """The equation in z, m, w = 1 + z m and Π₁(−w)."""
     terms = scalar.stieltjes_terms
-    return Vanishing(name, tuple(Term(sym.Z**k * sym.M**j, a, PI_REST**j) for k, j, a in terms))
+    return Vanishing(name, tuple(Term(sym.Z**k * sym.M**j, a, sym.PI_REST**j) for k, j, a in terms))
 
 
 # The curve -------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ import sympy as sp
 
 from freeattn.theory.assumptions import Rule
 from freeattn.theory.forms import expanded, primitive, split_free, tidy
-from freeattn.theory.symbols import LAMBDA, PI_FACTOR, THETA_1, THETA_2, C, M, S, W, Z
+from freeattn.theory.symbols import LAMBDA, PI_FACTOR, PI_REST, THETA_1, THETA_2, C, M, S, W, Z
 from freeattn.theory.transforms import (
     CompoundFreePoisson,
     Dilation,
@@ -34,10 +34,9 @@ from freeattn.theory.transforms import (
 )
 from freeattn.theory.transforms.law import eliminate
 
-__all__ = ["PI_REST", "SCALAR_RULE", "Factor", "ScalarEquation", "factors_of", "relation_of", "scalar_equation"]
+__all__ = ["SCALAR_RULE", "Factor", "ScalarEquation", "factors_of", "relation_of", "scalar_equation"]
 
 _ONE = sp.Integer(1)
-PI_REST = sp.Symbol("Pi_1")  # Π(z)/(1 + z)
 
 SCALAR_RULE = Rule(
     "scalar equation", "λ w S(−w) = 1 − w for w = ∫ x/(x+λ) dν = 1 + z m at z = −λ",

@@ -1,123 +1,105 @@
-"""From the Dyson equation to a scalar system: polynomial equations for the traces that enter the self-energy.
+"""From the Dyson equation to the smallest scalar system that its structure gives.
 
-A small matrix A = C − Σ[g] of at most `CLOSED` blocks is inverted in closed form, and a trace g_pq that enters Σ obeys
+All relations between traces that are known (`theory.relations`) are solved one after the other for one variable each,
+starting from as few unknowns as possible (`theory.elimination`). What remains is one equation for each unknown:
 
-    g_pq · det A − adj(A)_pq = 0;
+    unknowns u = (m, …),    definitions v_1 = r_1(u, z), v_2 = r_2(u, v_1, z), …,    equations F(u, v, z) = 0,
 
-traces that do not enter Σ are no unknowns, unless m needs them. With diagonal letters, A depends on the node k, of
-weight w_k, and the equation is g_pq = Σ_k w_k adj(A_k)_pq / det A_k, multiplied by all determinants. Of a larger matrix
-all traces are kept, with the quadratic equations A-by-A⁻¹ in the form that is regular at z = ∞ (p′ is the partner of
-p in the constant part, c = −z at x, else −1):
-
-    c·g_pq − Σ_r Σ_{p′r} g_rq − δ_{p′q} = 0.
-
-Source: Helton-Rashidi Far-Speicher, IMRN 2007, rnm086, equation (1.5).
+all rational. The definitions give every trace that enters the self-energy. Nothing is expanded: a definition that is
+put into another would grow without bound, kept apart they are evaluated in microseconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 import sympy as sp
-from sympy.polys.matrices import DomainMatrix
 
 from freeattn.theory import symbols as sym
-from freeattn.theory.dyson import DysonSystem, Node, Sector
-from freeattn.theory.self_energy import Trace
+from freeattn.theory.assumptions import Rule
+from freeattn.theory.dyson import DysonSystem
+from freeattn.theory.elimination import Elimination, eliminate_variables
+from freeattn.theory.generic import generic_point
+from freeattn.theory.relations import Relations, relations_of
 from freeattn.theory.system import ScalarSystem
 
-__all__ = ["scalar_system"]
+__all__ = ["ELIMINATION", "scalar_system"]
 
-CLOSED = 4  # blocks: a determinant of 4 × 4 entries has 24 terms, one of 6 × 6 already 720
+ELIMINATION = Rule(
+    "elimination", "relations between traces (inverses of small matrices, conserved flows) are solved one by one, "
+    "each for a variable in which it is linear", "the matrix Dyson equation, multiplied out",
+)
 
 
 @lru_cache(maxsize=64)
 def scalar_system(system: DysonSystem) -> ScalarSystem:
-    """The scalar system of a Dyson equation; its output m is the Stieltjes transform of the law."""
-    unknowns, equations = [], []
-    for sector in system.sectors:
-        wanted = _wanted(system, sector)
-        unknowns += [system.symbol(trace) for trace in wanted]
-        equations += list((_closed if _is_small(sector) else _quadratic)(system, sector, wanted))
-    parameters = {s for equation in equations for s in equation.free_symbols} - {*unknowns, sym.Z}
+    """The scalar system of a Dyson equation; its output m = g_xx is the Stieltjes transform of the law.
+
+    Raises:
+        ConvergenceError: when no generic point is found, so that zeros cannot be told.
+        NotCoveredError: when the relations do not determine all traces.
+    """
+    relations = relations_of(system)
+    number = {symbol: i for i, symbol in enumerate(relations.variables)}
+    entering = [number[system.symbol(trace)] for trace in system.entering]
+    output = system.output
+    corners = [number[symbol] for symbol in relations.variables if symbol in output.free_symbols]
+    found = eliminate_variables(generic_point(system, relations), corners, entering)
+    definitions, equations = _written(relations, found, _needed(relations, found, entering))
+    unknowns = tuple(relations.variables[i] for i in found.unknowns)
+    inside = {s for e in (*equations, *(value for _, value in definitions)) for s in e.free_symbols}
+    named = (*unknowns, *(symbol for symbol, _ in definitions))
     return ScalarSystem(
-        unknowns=tuple(unknowns), equations=tuple(equations), output=system.output,
-        parameters=tuple(sorted(parameters, key=str)), assumptions=system.assumptions,
+        unknowns=unknowns, equations=equations, output=output,
+        parameters=tuple(sorted(inside - {*named, sym.Z}, key=str)), assumptions=system.assumptions,
+        definitions=definitions, meanings=tuple((symbol, relations.meanings[symbol]) for symbol in named),
     )
 
 
-def _wanted(system: DysonSystem, sector: Sector) -> list[Trace]:
-    """The unknowns that belong to a sector: of its own level, and needed by Σ, by m or by an equation.
-
-    An equation at some level holds all parts of the trace that ask for more agreement.
-    """
-    own = (t for t in system.traces if t.level == sector.depth and t.row in sector.blocks
-           and system.pencil.blocks[t.row].scope[: t.level] == sector.scope)
-    needed = {*system.entering, *(trace for _, trace in system.outputs)}
-    large = [other for other in system.sectors if not _is_small(other) and other.depth <= sector.depth
-             and other.scope == sector.scope[: other.depth]]
-    return [
-        t for t in own
-        if any(e[:2] == t[:2] and e.level <= t.level for e in needed)
-        or any(t.row in other.blocks and t.column in other.blocks for other in large)
-    ]
-
-
-def _is_small(sector: Sector) -> bool:
-    return len(sector.blocks) <= CLOSED or len(sector.nodes) > 1
+def _written(
+    relations: Relations, found: Elimination, needed: set[int]
+) -> tuple[tuple[tuple[sp.Symbol, sp.Expr], ...], tuple[sp.Expr, ...]]:
+    """Definitions and equations; a variable that is only another name is replaced by what it names."""
+    names: dict[sp.Symbol, sp.Expr] = {}
+    definitions = []
+    for variable, number in found.steps:
+        if variable in needed:
+            symbol = relations.variables[variable]
+            value = _definition(relations, relations.polynomials[number], variable).xreplace(names)
+            if value.is_Symbol and not symbol.name.startswith("g_"):
+                names[symbol] = value
+            else:
+                definitions.append((symbol, value))
+    equations = (_expression(relations, relations.polynomials[number]).xreplace(names) for number in found.equations)
+    return tuple(definitions), tuple(equations)
 
 
-def _closed(system: DysonSystem, sector: Sector, wanted: list[Trace]) -> Iterator[sp.Expr]:
-    if not wanted:
-        return
-    solved = [_solved(system, sector, node) for node in sector.nodes]
-    inverse, place = system.inverse(sector), {p: i for i, p in enumerate(sector.blocks)}
-    determinants = [determinant for determinant, _ in solved]
-    for trace in wanted:
-        i, j = place[trace.row], place[trace.column]
-        averaged = (
-            node.weight * adjugate[i, j] * sp.Mul(*determinants[:k], *determinants[k + 1 :])
-            for k, (node, (_, adjugate)) in enumerate(zip(sector.nodes, solved, strict=True))
-        )
-        yield inverse[i, j] * sp.Mul(*determinants) - sp.Add(*averaged)
+def _needed(relations: Relations, found: Elimination, entering: list[int]) -> set[int]:
+    """The variables that the equations, the entering traces, and their definitions speak of."""
+    needed = {*entering, *(i for r in found.equations for i in _variables(relations, r))}
+    for variable, number in reversed(found.steps):
+        if variable in needed:
+            needed |= _variables(relations, number)
+    return needed
 
 
-def _solved(system: DysonSystem, sector: Sector, node: Node) -> tuple[sp.Expr, sp.Matrix]:
-    """Determinant and adjugate of the matrix at one node."""
-    matrix, opaque = _opaque(system, sector, node)
-    domain = DomainMatrix.from_Matrix(matrix).convert_to(_ring(matrix))
-    adjugate, determinant = domain.adj_det()
-    return domain.domain.to_sympy(determinant).xreplace(opaque), adjugate.to_Matrix().xreplace(opaque)
+def _variables(relations: Relations, number: int) -> set[int]:
+    degrees = relations.polynomials[number].degrees()[: len(relations.variables)]
+    return {i for i, degree in enumerate(degrees) if degree > 0}
 
 
-def _opaque(system: DysonSystem, sector: Sector, node: Node) -> tuple[sp.Matrix, dict[sp.Symbol, sp.Expr]]:
-    """The matrix of a sector with a symbol for each coefficient of a trace, and what the symbols stand for."""
-    names: dict[sp.Expr, sp.Symbol] = {}
-
-    def hide(entry: sp.Expr) -> sp.Expr:
-        terms = []
-        for term in sp.Add.make_args(entry):
-            coefficient, rest = term.as_independent(*system.unknowns, sym.Z, as_Add=False)
-            if not coefficient.is_Rational:
-                coefficient = names.setdefault(coefficient, sp.Dummy(f"k{len(names)}"))
-            terms.append(coefficient * rest)
-        return sp.Add(*terms)
-
-    return system.matrix(sector, node).applyfunc(hide), {symbol: value for value, symbol in names.items()}
+def _definition(relations: Relations, polynomial: Any, variable: int) -> sp.Expr:
+    """The value of a variable that a polynomial a + b·variable = 0 gives: −a/b."""
+    parts: dict[int, dict[tuple[int, ...], Any]] = {0: {}, 1: {}}
+    for monomial, coefficient in polynomial.iterterms():
+        rest = (*monomial[:variable], 0, *monomial[variable + 1 :])
+        parts[monomial[variable]][rest] = coefficient
+    free, slope = (_expression(relations, polynomial.ring.from_dict(part)) for part in (parts[0], parts[1]))
+    if slope.free_symbols & set(relations.variables):
+        return -free / slope
+    return sp.Add(*(-term / slope for term in sp.Add.make_args(free)))
 
 
-def _ring(matrix: sp.Matrix) -> Any:
-    symbols = sorted(matrix.free_symbols, key=str)
-    return sp.QQ[tuple(symbols)] if symbols else sp.QQ
-
-
-def _quadratic(system: DysonSystem, sector: Sector, wanted: list[Trace]) -> Iterator[sp.Expr]:
-    matrix, inverse = system.matrix(sector, *sector.nodes), system.inverse(sector)
-    place = {p: i for i, p in enumerate(sector.blocks)}
-    product = matrix * inverse
-    for trace in wanted:
-        partner = place[system.pencil.partners[trace.row]]
-        column = place[trace.column]
-        yield product[partner, column] - (1 if partner == column else 0)
+def _expression(relations: Relations, polynomial: Any) -> sp.Expr:
+    return polynomial.as_expr().xreplace(relations.coefficients)

@@ -15,6 +15,7 @@ from freeattn.theory.writing import latex_tokens, text_equation
 __all__ = ["to_latex", "to_text"]
 
 _LINE = 60  # characters of formula that fit on a line of article at 10pt, by `width_of`
+_ROW = 54  # of several formulas side by side: the room for each is estimated
 _NUMBER, _INDENT = 6, 2  # room for an equation number, and the indent of a continued line
 _COLUMNS = 100
 
@@ -95,7 +96,7 @@ def _latex_equations(equations: Sequence[Equation | Vanishing]) -> str:
         if equation.main or width_of(whole) > _LINE:
             blocks += [*_row(row), _display(equation, left, tokens)]
             row = []
-        elif width_of(r"\qquad ".join([*row, whole])) > _LINE:
+        elif width_of(r"\qquad ".join([*row, whole])) > _ROW:
             blocks += _row(row)
             row = [whole]
         else:

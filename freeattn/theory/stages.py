@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import sympy as sp
 
@@ -14,6 +14,7 @@ from freeattn.theory import symbols as sym
 from freeattn.theory.assumptions import Assumption, Rule
 from freeattn.theory.attention_laws import LawExpression
 from freeattn.theory.branch import BranchCondition
+from freeattn.theory.derivation import Derivation
 from freeattn.theory.equivalent import GaussianEquivalent
 from freeattn.theory.mean_one import ScalarEquation
 from freeattn.theory.system import ScalarSystem
@@ -38,7 +39,7 @@ class Transform:
 
 
 @dataclass(frozen=True)
-class Stages:
+class Stages(Derivation):
     """Every stage from a specification (or a law expression) to the polynomial of its law.
 
     Fields are in the standard symbols. Methods put in the values that are rational numbers for this source, unless
@@ -84,28 +85,9 @@ class Stages:
         return Dilation(self.law, 1 / self.mean).substitute({sym.THETA_2: sym.C * sym.THETA_1})
 
     @property
-    def unknowns(self) -> tuple[sp.Symbol, ...]:
-        """Unknowns of the scalar system."""
-        return self.system.unknowns
-
-    @property
-    def equations(self) -> tuple[sp.Expr, ...]:
-        """Equations (each = 0) of the scalar system."""
-        return self.system.equations
-
-    @property
     def atom_at_zero(self) -> sp.Expr:
         """ν({0})."""
         return 1 - self.law.mass_off_zero
-
-    @cached_property
-    def numbers(self) -> dict[sp.Symbol, sp.Expr]:
-        """The values that are put in: those that are rational numbers, θ₁ and θ₂ left out."""
-        return {s: v for s, v in self.values if v.is_Rational and s not in (sym.THETA_1, sym.THETA_2)}
-
-    def value_of(self, symbol: sp.Symbol) -> sp.Expr:
-        """The exact value of a symbol, or the symbol itself when it has none."""
-        return dict(self.values).get(symbol, symbol)
 
     def approximate(self, symbol: sp.Symbol) -> sp.Expr | None:
         """The value of a symbol to 20 digits, also where only quadrature gives θ₁ and θ₂; None when still symbolic."""

@@ -9,15 +9,18 @@ import sympy as sp
 
 from freeattn.theory.notation import Notation
 
-__all__ = ["Equation", "Piece", "Step", "Term", "Vanishing"]
+__all__ = ["EQUALS", "Equation", "Piece", "Step", "Term", "Vanishing"]
 
 Piece: TypeAlias = "str | sp.Expr | Notation"
+EQUALS = Notation("=", "=")
+
 
 @dataclass(frozen=True)
 class Equation:
     """left = right; main equations are numbered and have a label.
 
-    `numeric` is printed after ≈; `exact` is the right side as an expression where `right` is written by hand.
+    `numeric` is printed after ≈; `exact` is the right side as an expression where `right` is written by hand; `sign`
+    is written in place of =.
     """
 
     name: str
@@ -26,6 +29,7 @@ class Equation:
     main: bool = False
     numeric: sp.Expr | None = None
     exact: sp.Expr | None = None
+    sign: Notation = EQUALS
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ __all__ = [
     "KV_HEADS",
     "LAMBDA",
     "PI_FACTOR",
+    "PI_REST",
     "QUERY_RANK",
     "RANK",
     "RHO",
@@ -58,6 +59,7 @@ W = sp.Symbol("w")
 S = sp.Symbol("S")
 Q = sp.Symbol("q")
 PI_FACTOR = sp.Symbol("Pi")
+PI_REST = sp.Symbol("Pi_1")  # Π(z)/(1 + z)
 TOKENS = sp.Symbol("n", positive=True)
 D_MODEL = sp.Symbol("d", positive=True)
 D_KEY = sp.Symbol("d_K", positive=True)

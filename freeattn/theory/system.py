@@ -1,8 +1,9 @@
 """ScalarSystem: the few scalar equations that a law obeys, whichever route derived them.
 
 Everything downstream (numbers, exports) speaks this type. A system has unknowns u, polynomial equations
-F(u, z; parameters) = 0 and an output m(u, z). It may carry an explicit parametrization: then z is a rational function
-of one unknown, ends of the support are among its critical values, and a local test tells the physical branch.
+F(u, z; parameters) = 0 and an output m(u, z). Equations may speak of other quantities that are defined one after the
+other in terms of the unknowns. A system may carry an explicit parametrization: then z is a rational function of one
+unknown, ends of the support are among its critical values, and a local test tells the physical branch.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ class Parametrization:
 
 @dataclass(frozen=True)
 class ScalarSystem:
-    """Unknowns, polynomial equations (each = 0), output m, parameters, assumptions; see the module."""
+    """Unknowns, polynomial equations (each = 0), output m, parameters, assumptions; see the module.
+
+    `definitions` are pairs (symbol, rational expression in unknowns, z, parameters and earlier symbols); equations may
+    hold their symbols. `meanings` says in words what unknowns and defined symbols are.
+    """
 
     unknowns: tuple[sp.Symbol, ...]
     equations: tuple[sp.Expr, ...]
@@ -44,6 +49,12 @@ class ScalarSystem:
     parameters: tuple[sp.Symbol, ...]
     assumptions: tuple[Assumption, ...]
     parametrization: Parametrization | None = None
+    definitions: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
+    meanings: tuple[tuple[sp.Symbol, str], ...] = ()
+
+    def meaning(self, symbol: sp.Symbol) -> str:
+        """What an unknown or a defined symbol is, in words; its name where nothing is known."""
+        return dict(self.meanings).get(symbol, str(symbol))
 
 
 @lru_cache(maxsize=128)

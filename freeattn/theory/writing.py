@@ -19,9 +19,9 @@ def latex_tokens(equation: Equation | Vanishing, line: float) -> tuple[str, list
         pieces = [piece for k, term in enumerate(equation.terms) for piece in _term_pieces(term, k == 0, line)]
         return "", [*pieces, "= 0"]
     left = latex_of(equation.left)
-    sign = r"\leftrightarrow" if equation.name == "equivalent" else "="
+    sign = equation.sign.latex
     if isinstance(equation.right, Notation):
-        pieces = [equation.right.latex]
+        pieces = list(equation.right.pieces) or [equation.right.latex]
     else:
         pieces = list(_pieces(equation.right, line - width_of(left)))
     if equation.numeric is not None:
@@ -39,7 +39,7 @@ def text_equation(equation: Equation | Vanishing) -> str:
     """The equation in plain text."""
     if isinstance(equation, Vanishing):
         return " ".join(_text_term(term, k == 0) for k, term in enumerate(equation.terms)) + " = 0"
-    sign = "↔" if equation.name == "equivalent" else "="
+    sign = equation.sign.text
     numeric = "" if equation.numeric is None else f" ≈ {text_of(equation.numeric)}"
     return f"{text_of(equation.left)} {sign} {text_of(equation.right)}{numeric}"
 

@@ -56,3 +56,22 @@ def test_output_goes_to_a_file_and_is_whole(run, tmp_path):
     assert path.read_text(encoding="utf-8") == run("derive", "--symbolic", "--format", "latex").out
     assert run("derive", "bert-base", "--json", "-o", path, "--force").code == 0
     assert json.loads(path.read_text())["preset"] == "bert-base"
+
+
+def test_route_is_chosen_or_asked_for(run):
+    closed = run("derive", "bert-base", "--json").json
+    words = run("derive", "bert-base", "--json", "--route", "pencil").json
+    assert (closed["route"], words["route"]) == ("transform", "pencil")
+    assert run("derive", "bert-base", "--json", "--inputs", "gaussian").json["route"] == "pencil"
+    assert words["system"]["unknowns"] == ["g_x_x"]
+    assert [e["name"] for e in words["steps"]][:3] == ["model", "pencil", "pattern"]
+
+
+def test_no_closed_law_for_the_route_that_needs_one(run):
+    outcome = run("derive", "bert-base", "--inputs", "gaussian", "--route", "transform")
+    assert outcome.code == 2
+    assert outcome.line
+
+
+def test_unknown_route(run):
+    assert run("derive", "bert-base", "--route", "other").code == 2

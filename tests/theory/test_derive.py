@@ -11,9 +11,10 @@ import sympy as sp
 import freeattn as fa
 from freeattn.theory import symbols as sym
 from freeattn.theory.attention_laws import law_of
-from freeattn.theory.derive import Derivation, derive, symbolic_spec
+from freeattn.theory.derivation import Derivation
+from freeattn.theory.derive import derive, symbolic_spec
 from freeattn.theory.forms import primitive, ring_of
-from freeattn.theory.mean_one import PI_REST, scalar_equation
+from freeattn.theory.mean_one import scalar_equation
 from freeattn.theory.transforms import (
     Dilation,
     Discrete,
@@ -27,6 +28,7 @@ from freeattn.theory.transforms import (
 )
 
 K, V, O, H = sym.GAMMA_KEY, sym.GAMMA_VALUE, sym.GAMMA_OUT, sym.HEADS  # noqa: E741
+PI_REST = sym.PI_REST
 T1, T2, C, W, Z, M, LAM, PI = sym.THETA_1, sym.THETA_2, sym.C, sym.W, sym.Z, sym.M, sym.LAMBDA, sym.PI_FACTOR
 HALF = sp.Rational(1, 2)
 ROWS = [

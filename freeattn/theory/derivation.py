@@ -1,0 +1,73 @@
+"""What every derivation offers, whichever route it took: numbered steps, their written forms, and the scalar system."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import sympy as sp
+
+from freeattn.theory.assumptions import Assumption, Rule
+from freeattn.theory.rendering import to_latex, to_text
+from freeattn.theory.steps import Step
+from freeattn.theory.symbols import THETA_1, THETA_2
+from freeattn.theory.system import ScalarSystem
+
+__all__ = ["Derivation"]
+
+
+class Derivation(ABC):
+    """The way from a model to the equations of its law.
+
+    Attributes:
+        source: what was derived.
+        system: the scalar equations of the law.
+        assumptions, rules: what the derivation rests on, each with its source.
+        values: (symbol, exact value or expression in the user's symbols).
+    """
+
+    source: Any
+    system: ScalarSystem
+    assumptions: tuple[Assumption, ...]
+    rules: tuple[Rule, ...]
+    values: tuple[tuple[sp.Symbol, sp.Expr], ...]
+
+    @property
+    @abstractmethod
+    def steps(self) -> tuple[Step, ...]:
+        """The derivation as numbered steps: a sentence and equations each."""
+
+    @abstractmethod
+    def moments(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
+        """m_1 … m_order of the law, exact; with general=True no values are put in."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: every equation as srepr, LaTeX and text, the assumptions, rules and values."""
+
+    @property
+    def unknowns(self) -> tuple[sp.Symbol, ...]:
+        """Unknowns of the scalar system."""
+        return self.system.unknowns
+
+    @property
+    def equations(self) -> tuple[sp.Expr, ...]:
+        """Equations (each = 0) of the scalar system."""
+        return self.system.equations
+
+    @property
+    def numbers(self) -> dict[sp.Symbol, sp.Expr]:
+        """The values that are put in: those that are rational numbers, θ₁ and θ₂ left out."""
+        return {s: v for s, v in self.values if v.is_Rational and s not in (THETA_1, THETA_2)}
+
+    def value_of(self, symbol: sp.Symbol) -> sp.Expr:
+        """The exact value of a symbol, or the symbol itself when it has none."""
+        return dict(self.values).get(symbol, symbol)
+
+    def latex(self, standalone: bool = False) -> str:
+        """A fragment for article with amsmath, or a whole document."""
+        return to_latex(self.steps, self.assumptions, self.rules, standalone)
+
+    def text(self) -> str:
+        """The same steps in plain text."""
+        return to_text(self.steps, self.assumptions, self.rules)

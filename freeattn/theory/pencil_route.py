@@ -1,0 +1,150 @@
+"""The route by linear pencils: from a polynomial in letters to its Dyson equation and the reduced scalar system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import sympy as sp
+
+from freeattn.model.attention import Attention
+from freeattn.model.expression import Expression
+from freeattn.theory.assumptions import Assumption, Rule
+from freeattn.theory.attention_words import Thetas, words_of
+from freeattn.theory.derivation import Derivation
+from freeattn.theory.dyson import DysonSystem, dyson_of
+from freeattn.theory.field import as_expression
+from freeattn.theory.moments import moments
+from freeattn.theory.pencil import Pencil
+from freeattn.theory.pencil_exposition import pencil_steps
+from freeattn.theory.record import assumption_record, expression_record, rule_record, step_record
+from freeattn.theory.reduce import ELIMINATION, scalar_system
+from freeattn.theory.steps import Step
+from freeattn.theory.system import ScalarSystem
+
+__all__ = ["PencilDerivation", "layer_derivation", "pencil_derivation"]
+
+_MOMENTS = 2  # in the record
+
+
+@dataclass(frozen=True, repr=False)
+class PencilDerivation(Derivation):
+    """Every stage from a polynomial in letters to its reduced system, and its written forms.
+
+    Attributes:
+        source: what was derived, an `Expression` or an `Attention`.
+        dyson: the matrix Dyson equation.
+        system: the reduced system: few unknowns, definitions of all traces, their meanings.
+        values: (symbol, exact value or expression in the user's symbols).
+        assumptions, rules: what the derivation rests on, each with its source.
+    """
+
+    source: Any
+    dyson: DysonSystem
+    system: ScalarSystem
+    values: tuple[tuple[sp.Symbol, sp.Expr], ...]
+    assumptions: tuple[Assumption, ...]
+    rules: tuple[Rule, ...]
+
+    def __repr__(self) -> str:
+        name = str(self.dyson.expression)
+        shown = name if len(name) <= 60 else f"{name[:59]}…"
+        return f"<PencilDerivation of {shown}, {len(self.steps)} steps: print(derivation.text())>"
+
+    @property
+    def expression(self) -> Expression:
+        """The matrix M as a polynomial in letters."""
+        return self.dyson.expression
+
+    @property
+    def pencil(self) -> Pencil:
+        """The linear pencil of M."""
+        return self.dyson.pencil
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The derivation as numbered steps: a sentence and equations each."""
+        return pencil_steps(self)
+
+    def moments(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
+        """m_1 … m_order of the law, exact, in the symbols of the model; values that are rational are put in.
+
+        Raises:
+            InputError: for an order that is not a positive integer.
+        """
+        found = moments(self.dyson, order)
+        return found if general else tuple(moment.subs(self.numbers) for moment in found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: every equation as srepr, LaTeX and text, the assumptions, rules and values."""
+        source = self.source
+        return {
+            "route": "pencil",
+            "source": {"expression": str(source)} if isinstance(source, Expression) else source.to_dict(),
+            "steps": [step_record(step) for step in self.steps],
+            "values": {str(symbol): expression_record(value) for symbol, value in self.values},
+            "pencil": self._pencil_record(),
+            "system": self._system_record(),
+            "moments": [expression_record(moment) for moment in self.moments(_MOMENTS)],
+            "assumptions": [assumption_record(a) for a in self.assumptions],
+            "rules": [rule_record(rule) for rule in self.rules],
+            "not_modelled": list(getattr(source, "not_modelled", ())),
+        }
+
+    def _pencil_record(self) -> dict[str, Any]:
+        blocks = self.pencil.blocks
+        return {
+            "blocks": [{"name": b.name, "space": b.space.name, "copies": [f.name for f in b.scope]} for b in blocks],
+            "positions": [
+                {"letter": p.letter.name, "row": blocks[p.row].name, "column": blocks[p.column].name,
+                 "coefficient": expression_record(p.coefficient)} for p in self.pencil.positions
+            ],
+            "traces": [str(symbol) for symbol in self.dyson.unknowns],
+            "entering": [str(self.dyson.symbol(trace)) for trace in self.dyson.entering],
+        }
+
+    def _system_record(self) -> dict[str, Any]:
+        return {
+            "unknowns": [str(u) for u in self.unknowns],
+            "equations": [expression_record(e) for e in self.equations],
+            "definitions": [{"symbol": str(s), **expression_record(v)} for s, v in self.system.definitions],
+            "meanings": {str(symbol): words for symbol, words in self.system.meanings},
+            "output": expression_record(self.system.output),
+            "parameters": [str(p) for p in self.system.parameters],
+        }
+
+
+def pencil_derivation(source: Expression, of: str = "gram") -> PencilDerivation:
+    """The derivation of the law of a polynomial in letters.
+
+    Raises:
+        InputError: for an expression without terms, or with letters of a copy that no sum binds; for another `of`.
+    """
+    dyson = dyson_of(source, of)
+    system = scalar_system(dyson)
+    return PencilDerivation(source, dyson, system, (), system.assumptions, (*dyson.rules, ELIMINATION))
+
+
+def layer_derivation(spec: Attention) -> PencilDerivation:
+    """The derivation of the law of a layer from its words.
+
+    Raises:
+        NotCoveredError: for a layer without words.
+    """
+    words = words_of(spec)
+    dyson = dyson_of(words.expression, words.of)
+    system = scalar_system(dyson)
+    values = (*words.values, *(pair for thetas in words.thetas for pair in _exact(thetas)))
+    return PencilDerivation(
+        spec, dyson, system, values, tuple(dict.fromkeys((*words.assumptions, *system.assumptions))),
+        tuple(dict.fromkeys((*words.rules, *dyson.rules, ELIMINATION))),
+    )
+
+
+def _exact(thetas: Thetas) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+    """θ₁ and θ₂ as functions of β, where the score function has them."""
+    exact = thetas.scores.exact_thetas(as_expression(thetas.beta), sp)
+    if exact is None:
+        return ()
+    return (thetas.theta_1, sp.sympify(exact[0])), (thetas.theta_2, sp.sympify(exact[1]))

@@ -1,0 +1,215 @@
+"""Derivations by the pencil: their steps, written forms and values, and which route `derive` takes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import freeattn as fa
+from freeattn.errors import InputError, NotCoveredError
+from freeattn.model.expression import gaussian, wigner
+from freeattn.model.letters import copies, space
+from freeattn.numerics.dyson_solver import DysonSolver
+from freeattn.theory import symbols as sym
+from freeattn.theory.derivation import Derivation
+from freeattn.theory.derive import derive, symbolic_spec
+from freeattn.theory.pencil_route import PencilDerivation
+from freeattn.theory.transform_route import TransformDerivation
+from freeattn.theory.transforms import MarchenkoPastur
+
+WIDEST = 20.0  # points beyond the margin
+n, p, h = sp.symbols("n p h", positive=True)
+N, P = space("n", n), space("p", p)
+X, S = gaussian("X", N, P, 1 / p), wigner("S", N, 1 / n)
+HEADS = copies("heads", h)
+SIZES = {"beta": 1, "n_tokens": 60, "d_model": 90, "n_heads": 3, "d_key": 20}
+STEPS = ["model", "pencil", "pattern", "self-energy", "dyson", "reduced", "definitions", "branch", "moments"]
+
+
+def repeated():
+    return X @ X.T @ X + S @ X / 2
+
+
+def heads():
+    """Σ_r (A_r B_rᵀ + W_r) X with h heads."""
+    a, b, w = (gaussian(name, N, N, 1 / n, HEADS) for name in "ABW")
+    return HEADS.sum((a @ b.T + w) @ X)
+
+
+LAYERS = {
+    "gaussian": {**SIZES, "d_value": 25, "d_out": 70, "inputs": "gaussian"},
+    "output-key": {**SIZES, "tie": "output-key"},
+    "key-value-output": {**SIZES, "inputs": "gaussian", "tie": "key-value-output"},
+    "covariance": {**SIZES, "d_value": 25, "d_out": 70, "inputs": fa.FeatureCovariance((1, 4), (1, 1))},
+    "latent": {**SIZES, "d_value": 25, "d_out": 70, "latent": fa.Latent(30)},
+    "residual": {**SIZES, "d_value": 25, "d_out": 90, "residual": sp.Rational(1, 2)},
+}
+SOURCES = {
+    "repeated": repeated, "heads": heads, "X": lambda: X,
+    **{name: lambda fields=fields: fa.Attention(**fields) for name, fields in LAYERS.items()},
+}
+
+
+def pencil(name: str) -> PencilDerivation:
+    found = derive(SOURCES[name]())
+    assert isinstance(found, PencilDerivation)
+    return found
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_steps_and_written_forms(name: str) -> None:
+    d = pencil(name)
+    names = [step.name for step in d.steps]
+    assert names[: len(STEPS)] == STEPS
+    assert ("values" in names) == (name in LAYERS)
+    text = d.text()
+    for symbol in d.unknowns:
+        assert f"{symbol} : {d.system.meaning(symbol)}"[:40] in " ".join(text.split())
+    record = json.loads(json.dumps(d.to_dict()))
+    assert record["route"] == "pencil"
+    assert record["system"]["unknowns"] == [str(u) for u in d.unknowns]
+    assert [sp.sympify(e["srepr"]) for e in record["system"]["equations"]] == list(d.equations)
+    restored = {e["symbol"]: sp.sympify(e["srepr"]) for e in record["system"]["definitions"]}
+    assert restored == {str(symbol): value for symbol, value in d.system.definitions}
+    assert set(restored) | set(record["system"]["unknowns"]) <= set(record["system"]["meanings"])
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_latex_is_ascii_with_unique_labels(name: str) -> None:
+    latex = pencil(name).latex()
+    assert latex.isascii()
+    assert "[U+" not in latex
+    labels = re.findall(r"\\label\{(.*?)\}", latex)
+    assert labels
+    assert len(labels) == len(set(labels))
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize("name", SOURCES)
+def test_latex_compiles(name: str, tmp_path: Path) -> None:
+    (tmp_path / "law.tex").write_text(pencil(name).latex(standalone=True), encoding="utf-8")
+    run = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "law.tex"],
+        cwd=tmp_path, capture_output=True, text=True, encoding="latin-1", check=False, timeout=60,
+    )
+    assert run.returncode == 0, run.stdout[-2000:]
+    overfull = [float(points) for points in re.findall(r"Overfull \\hbox \(([\d.]+)pt", run.stdout)]
+    assert max(overfull, default=0.0) < WIDEST
+
+
+def test_the_pencil_is_shown() -> None:
+    text = derive(X @ X.T @ S).text()
+    assert "X Xᵀ S" in text
+    assert "[−z, X, 0, 0, 0, 0]" in text
+    assert "S : n × n, symmetric, variance 1/n" in text
+
+
+def test_a_large_pencil_is_a_list_of_blocks() -> None:
+    steps = {step.name: step for step in pencil("gaussian").steps}
+    assert len(pencil("gaussian").pencil.blocks) > 12
+    assert len(steps["pencil"].equations) == len(pencil("gaussian").pencil.positions)
+
+
+def test_marchenko_pastur() -> None:
+    """X with rows/columns = n/p: the polynomial of MP, whichever route."""
+    d = derive(X)
+    definitions = dict(d.system.definitions)
+    (equation,) = (e.subs(definitions) for e in d.equations)
+    m, z = d.system.output, sym.Z
+    known = n / p * z * m**2 + (z + n / p - 1) * m + 1
+    assert not sp.cancel(sp.fraction(sp.together(equation))[0] / known).free_symbols & {m, z}
+    assert d.moments(2) == (1, (n + p) / p)
+    other = derive(MarchenkoPastur(n / p)).polynomial(normalized=False)
+    assert sp.cancel(other / known.subs(m, sym.M)).free_symbols <= {n, p}
+
+
+@pytest.mark.parametrize("tie", ["none", "key-value"])
+def test_both_routes_have_one_law(tie: str) -> None:
+    """Moments agree exactly, and the reduced system holds on the Stieltjes transform of the closed law."""
+    fields = {**SIZES, "d_out": 70, "tie": tie} if tie != "none" else {**SIZES, "d_value": 25, "d_out": 70}
+    spec = fa.Attention(**fields)
+    closed, words = derive(spec, route="transform"), derive(spec, route="pencil")
+    assert isinstance(closed, TransformDerivation)
+    assert isinstance(words, PencilDerivation)
+    for left, right in zip(closed.moments(3), words.moments(3), strict=True):
+        assert sp.cancel(left - right) == 0
+    if len(words.unknowns) == 1:
+        values = {**dict(words.values)}
+        z = 0.9 + 0.4j
+        known = {sym.Z: z, words.unknowns[0]: complex(fa.law(spec).stieltjes(z))}
+        for symbol, value in words.system.definitions:
+            known[symbol] = complex(value.subs(values).subs(known))
+        assert abs(complex(words.equations[0].subs(values).subs(known))) < 1e-10
+
+
+def test_route_is_chosen_by_what_is_known() -> None:
+    assert isinstance(derive(symbolic_spec()), TransformDerivation)
+    assert isinstance(derive(fa.Attention(**LAYERS["gaussian"])), PencilDerivation)
+    assert isinstance(derive(MarchenkoPastur(2)), Derivation)
+    with pytest.raises(NotCoveredError):
+        derive(fa.Attention(**LAYERS["gaussian"]), route="transform")
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(InputError, match="route"):
+        derive(X, route="transform")
+    with pytest.raises(InputError, match="route"):
+        derive(MarchenkoPastur(2), route="pencil")
+    with pytest.raises(InputError, match="route"):
+        derive(X, route="other")
+    with pytest.raises(InputError, match="of"):
+        derive(symbolic_spec(), of="cogram")
+    with pytest.raises(InputError, match="of"):
+        derive(X, of="transpose")
+    with pytest.raises(InputError, match="source"):
+        derive("bert-base")  # type: ignore[arg-type]
+
+
+def test_symbolic_layers() -> None:
+    d = derive(symbolic_spec(), route="pencil")
+    first = d.moments(1, general=True)[0].subs(dict(d.values))
+    size = {s.name: s for s in first.free_symbols}
+    expected = size["d_out"] / size["n_tokens"] * (sp.exp(sym.BETA**2) - 1)
+    assert sp.cancel(first - expected) == 0
+
+
+@pytest.mark.parametrize("of", ["gram", "cogram"])
+def test_laws_of_both_products(of: str) -> None:
+    """m_k of MᵀM is (rows/columns)·m_k of M Mᵀ."""
+    ratio = {"gram": 1, "cogram": n / p}[of]
+    assert sp.cancel(derive(X, of=of).moments(1)[0] - ratio) == 0
+
+
+def test_law_of_a_self_adjoint_expression() -> None:
+    """S itself is a semicircle: m₁ = 0, m₂ = 1, and 1 + zm + m² = 0."""
+    d = derive(S, of="self-adjoint")
+    assert d.moments(2) == (0, 1)
+    definitions = dict(d.system.definitions)
+    (equation,) = (e.subs(definitions) for e in d.equations)
+    m = d.system.output
+    assert sp.cancel(sp.fraction(sp.together(equation))[0] / (1 + sym.Z * m + m**2)).is_number
+
+
+@pytest.mark.parametrize("name", ["covariance", "latent", "residual", "output-key"])
+def test_reduced_system_of_layers_holds_at_the_solution(name: str) -> None:
+    """Newton's unknowns from the solver: m, and traces that are read off; equations vanish."""
+    d = pencil(name)
+    values = {**dict(d.values)}
+    z = np.array([0.7 + 0.5j])
+    solution = DysonSolver(d.dyson, values).solve(z)
+    traces = {d.dyson.symbol(t): complex(v) for t, v in zip(d.dyson.entering, solution.traces[0], strict=True)}
+    known = {sym.Z: complex(z[0]), **{u: traces[u] for u in d.unknowns}}
+    for symbol, value in d.system.definitions:
+        known[symbol] = complex(value.subs(values).subs(known))
+        if symbol in traces:
+            assert abs(known[symbol] / traces[symbol] - 1) < 1e-8
+    for equation in d.equations:
+        terms = [complex(term.subs(values).subs(known)) for term in sp.Add.make_args(equation)]
+        assert abs(sum(terms)) < 1e-10 * sum(map(abs, terms))
