@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
+from freeattn.numerics.agreement import routes_agree
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide, exact_law
 from freeattn.numerics.exact_words import engine_of, words_law
@@ -95,7 +96,7 @@ class SpectralLaw:
             self._check()
 
     @property
-    def spec(self) -> Attention | Law:
+    def spec(self) -> Attention | Law | Expression:
         """What the law was made from."""
         return self._exact.source
 
@@ -292,6 +293,17 @@ class SpectralLaw:
         for atom in self.atoms:
             total += float(atom.weight) * float(np.asarray(function(np.array([atom.location]))).ravel()[0])
         return total
+
+    def check(self) -> float:
+        """Compare the two routes to this law: the largest relative difference of m(z) at 20 points of each half-plane.
+
+        Raises:
+            NotCoveredError: when there is one route only.
+            BranchError: when they differ by more than 1e-10.
+        """
+        if not isinstance(self.spec, Attention):
+            raise NotCoveredError("only the law of an attention layer has two routes")
+        return routes_agree(self.spec)
 
     def normalized(self) -> SpectralLaw:
         """The same law with mean one.

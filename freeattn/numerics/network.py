@@ -34,7 +34,7 @@ _MASS_TOLERANCE = 1e-9
 _RESOLVED = 1e-11  # of panels: near x = 0 terms cancel and ρ keeps fewer digits than elsewhere
 
 
-class _GapInside(BranchError):
+class _GapInsideError(BranchError):
     """Points in a gap that the grid has not seen."""
 
     def __init__(self, points: Array) -> None:
@@ -85,7 +85,7 @@ class NetworkEngine(PanelEngine):
                     last = BranchError(
                         f"the bands found hold mass {found:.12g} instead of {mass:.12g}: one is missing or wrong"
                     )
-                except _GapInside as gap:
+                except _GapInsideError as gap:
                     self._extra, last = np.concatenate([self._extra, gap.points]), gap
                     continue
                 except (BranchError, ConvergenceError) as error:
@@ -99,10 +99,7 @@ class NetworkEngine(PanelEngine):
         hard_right = bool(order) and stretch.right is None
 
         def solve(x: Array, start: Complex | None) -> tuple[Complex, Array]:
-            if start is None:
-                near, u = stretch.nearest(x)
-                start = self._axis.predicted(u, near, x)
-            return self._solve_band(x, start)
+            return self._solve_band(x, self._from_nearest(stretch, x) if start is None else start, stretch)
 
         return build_panels(BandMap(left, right, order, hard_right), solve, _RESOLVED)
 
@@ -110,14 +107,20 @@ class NetworkEngine(PanelEngine):
     def panels(self) -> tuple[PanelBand, ...]:
         return self._panels
 
-    def _solve_band(self, x: Array, start: Complex) -> tuple[Complex, Array]:
-        """(unknowns, ρ) strictly inside a band: Newton from the start where it passes the branch test, else from
-        above."""
+    def _from_nearest(self, stretch: Stretch, x: Array) -> Complex:
+        near, u = stretch.nearest(x)
+        return self._axis.predicted(u, near, x)
+
+    def _solve_band(self, x: Array, start: Complex, stretch: Stretch) -> tuple[Complex, Array]:
+        """(unknowns, ρ) strictly inside a band: Newton from the start where it passes the branch test, else from the
+        nearest known point (traces that vary by decades do not interpolate), else from above."""
         u, good = self._axis.in_band(start, x)
+        if not good.all():
+            u[~good], good[~good] = self._axis.in_band(self._from_nearest(stretch, x[~good]), x[~good])
         if not good.all():
             status, u[~good] = self._axis.classify(x[~good])
             if (status == GAP).any():
-                raise _GapInside(x[~good][status == GAP])
+                raise _GapInsideError(x[~good][status == GAP])
             if not (status == BAND).all():
                 raise BranchError(f"no physical root at x = {x[~good][status != BAND][0]:.17g} inside a band")
         matrices = self._equation.matrices(u, x.astype(complex))
@@ -138,20 +141,20 @@ class NetworkEngine(PanelEngine):
 
     def density(self, x: Array) -> Array:
         result = np.zeros(x.shape)
-        for panel in self.panels:
+        for panel, stretch in zip(self.panels, self._stretches, strict=True):
             inside = (x > panel.map.left) & (x < panel.map.right)
             if inside.any():
-                result[inside] = self._density_in(x[inside], panel)
+                result[inside] = self._density_in(x[inside], panel, stretch)
             if panel.map.order:
                 result[x == panel.map.hard_end] = np.inf
         return result
 
-    def _density_in(self, x: Array, panel: PanelBand) -> Array:
+    def _density_in(self, x: Array, panel: PanelBand, stretch: Stretch) -> Array:
         theta = panel.map.angle(x)
         rho = panel.density_series(theta)
         inner = ~near_edge(panel, x)
         if inner.any():
-            rho[inner] = self._solve_band(x[inner], panel.guess(theta[inner]))[1]
+            rho[inner] = self._solve_band(x[inner], panel.guess(theta[inner]), stretch)[1]
         return rho
 
     # The Stieltjes transform -------------------------------------------------------------------------------------
@@ -172,14 +175,14 @@ class NetworkEngine(PanelEngine):
     def _on_axis(self, x: Array) -> Complex:
         """The solution at real points, boundary values from the upper half-plane."""
         u = np.full((x.size, self._equation.count), np.nan + 0j)
-        for panel in self.panels:
+        for panel, stretch in zip(self.panels, self._stretches, strict=True):
             if panel.map.order and (x == panel.map.hard_end).any():
                 raise InputError(
                     "z", panel.map.hard_end, "a point off the hard edge, where the Stieltjes transform is infinite"
                 )
             inside = (x > panel.map.left) & (x < panel.map.right)
             if inside.any():
-                u[inside] = self._solve_band(x[inside], panel.guess(panel.map.angle(x[inside])))[0]
+                u[inside] = self._solve_band(x[inside], panel.guess(panel.map.angle(x[inside])), stretch)[0]
         outside = np.isnan(u).any(axis=1)
         if outside.any():
             status, u[outside] = self._axis.classify(x[outside])
@@ -214,10 +217,10 @@ class NetworkEngine(PanelEngine):
     def density_to(self, x: Any, digits: int) -> Any:
         precise = self._traces(digits)
         point = as_number(precise.context, x)
-        for panel, band in zip(self.panels, self.bands(digits), strict=True):
+        for panel, stretch, band in zip(self.panels, self._stretches, self.bands(digits), strict=True):
             if band.left.x < point < band.right.x:
                 place = np.array([float(point)])
-                u = self._solve_band(place, panel.guess(panel.map.angle(place)))[0][0]
+                u = self._solve_band(place, panel.guess(panel.map.angle(place)), stretch)[0][0]
                 return precise.context.im(precise.stieltjes(u, point)) / precise.context.pi
         return precise.context.zero
 
