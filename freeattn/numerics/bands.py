@@ -42,36 +42,46 @@ class BandMap:
     """x(θ) on [left, right].
 
     order = 0: square-root edges at both ends, x = left cos²θ + right sin²θ, or the same for log x when left is small
-    and positive; order = k ≥ 2: hard edge ρ ~ (x − left)^{1/k−1}, x = left + (right − left)·sin^{2k} θ.
+    and positive; order = k > 1: hard edge ρ ~ (x − left)^{1/k−1}, x = left + (right − left)·sin^{2k} θ, or at the
+    right end with `hard_right`, x = right − (right − left)·cos^{2k} θ.
     """
 
     left: float
     right: float
-    order: int = 0
+    order: float = 0
+    hard_right: bool = False
 
     @property
     def logarithmic(self) -> bool:
         """True when the map acts on log x."""
         return self.order == 0 and 0 < self.left < _LOG_SCALE * self.right
 
+    @property
+    def hard_end(self) -> float:
+        """Where the density diverges; meant for order > 1 only."""
+        return self.right if self.hard_right else self.left
+
     def point(self, theta: Array) -> Array:
         """x(θ)."""
+        width = self.right - self.left
+        if self.hard_right:
+            return self.right - width * np.cos(theta) ** (2 * self.order)
         sine = np.sin(theta) ** 2
         if self.order:
-            return self.left + (self.right - self.left) * sine**self.order
+            return self.left + width * sine**self.order
         if self.logarithmic:
-            width = np.log(self.right / self.left)
-            lower = self.left * np.exp(width * sine)
-            upper = self.right * np.exp(-width * np.cos(theta) ** 2)
+            log = np.log(self.right / self.left)
+            lower = self.left * np.exp(log * sine)
+            upper = self.right * np.exp(-log * np.cos(theta) ** 2)
             return np.where(theta < np.pi / 4, lower, upper)
-        width = self.right - self.left
         return np.where(theta < np.pi / 4, self.left + width * sine, self.right - width * np.cos(theta) ** 2)
 
     def slope(self, theta: Array) -> Array:
         """dx/dθ."""
         twice = np.sin(2 * theta)
         if self.order:
-            return self.order * twice * (self.right - self.left) * np.sin(theta) ** (2 * self.order - 2)
+            near = np.cos(theta) if self.hard_right else np.sin(theta)
+            return self.order * twice * (self.right - self.left) * near ** (2 * self.order - 2)
         if self.logarithmic:
             return np.log(self.right / self.left) * twice * self.point(theta)
         return (self.right - self.left) * twice
@@ -79,10 +89,11 @@ class BandMap:
     def angle(self, x: Array) -> Array:
         """θ(x), accurate near both ends."""
         if self.order:
-            above, width = x - self.left, self.right - self.left
+            above, width = (self.right - x if self.hard_right else x - self.left), self.right - self.left
             log = _log_ratio(above, width)
             share = np.minimum(above / width, 1.0)
-            return np.arctan2(share ** (0.5 / self.order), np.sqrt(-np.expm1(log / self.order)))
+            near, far = share ** (0.5 / self.order), np.sqrt(-np.expm1(log / self.order))
+            return np.arctan2(far, near) if self.hard_right else np.arctan2(near, far)
         if self.logarithmic:
             below, above = -_log_ratio(self.left, x), -_log_ratio(x, self.right)
         else:

@@ -46,11 +46,16 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class DysonTables:
-    """Sectors, and the sums of entries of their inverses that are the unknowns u_e (`reads`) and m (`output`)."""
+    """Sectors, and the sums of entries of their inverses that are the unknowns u_e (`reads`) and m (`output`).
+
+    A sector in which diagonal letters act has one table for each joint eigenvalue; the matrix of traces is the average
+    of their inverses. `averages` has (table, weight) of each such matrix.
+    """
 
     sectors: tuple[SectorTable, ...]
     reads: tuple[tuple[Read, ...], ...]
     output: tuple[Read, ...]
+    averages: tuple[tuple[tuple[int, float], ...], ...]
 
 
 def tables_of(
@@ -83,6 +88,10 @@ def _assembled(system: DysonSystem, number: Callable[[Any], Any]) -> DysonTables
             Read(table, row, column, number(share) * coefficient)
             for share, trace in system.outputs
             for table, row, column, coefficient in _reads(system, trace, first, number)
+        ),
+        tuple(
+            tuple((int(start) + i, number(node.weight)) for i, node in enumerate(sector.nodes))
+            for start, sector in zip(first[:-1], system.sectors, strict=True)
         ),
     )
 

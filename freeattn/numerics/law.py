@@ -56,8 +56,9 @@ def law(
     if route not in (None, *ROUTES):
         raise InputError("route", route, '"transform", "pencil" or None')
     words = isinstance(source, Expression)
-    if not words and (of != "gram" or sizes is not None):
-        raise InputError("of" if of != "gram" else "sizes", of if of != "gram" else sizes, "nothing but for an expression")
+    for name, value in (("of", None if of == "gram" else of), ("sizes", sizes)):
+        if value is not None and not words:
+            raise InputError(name, value, "nothing, unless the source is an expression in letters")
     if isinstance(source, Law) or (isinstance(source, Attention) and _takes_transforms(source, route)):
         if route == "pencil":
             raise NotCoveredError("a law expression has no pencil: build the matrix from letters instead")
@@ -167,7 +168,8 @@ class SpectralLaw:
         if _digits(digits) > DOUBLE_DIGITS:
             unit = self._exact.unit(digits)
             point = _one_number("x", x, real=True) / unit
-            if any(band.left.exponent < 0 and band.left.x == point for band in self._engine.bands(digits)):
+            bands = self._engine.bands(digits)
+            if any(edge.exponent < 0 and edge.x == point for band in bands for edge in (band.left, band.right)):
                 return mpmath.inf
             return _rounded(self._engine.density_to(point, digits) / unit, digits)
         points = _real_array("x", x, finite=True)

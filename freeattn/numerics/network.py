@@ -17,7 +17,8 @@ from freeattn.numerics.folds import Fold
 from freeattn.numerics.panel_engine import PanelEngine, near_edge
 from freeattn.numerics.precise_integrals import PreciseIntegrals, as_number
 from freeattn.numerics.precise_traces import PreciseTraces
-from freeattn.numerics.real_axis import BAND, GAP, Axis, Stretch, find_stretches
+from freeattn.numerics.real_axis import BAND, GAP, Axis
+from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
 from freeattn.numerics.trace_equation import TraceEquation
 
@@ -73,7 +74,8 @@ class NetworkEngine(PanelEngine):
 
     def _panels_of(self, stretch: Stretch) -> PanelBand:
         left, right = stretch.ends
-        order = stretch.order if stretch.order > 1 else 0
+        order = float(stretch.order) if stretch.order > 1 else 0.0
+        hard_right = bool(order) and stretch.right is None
 
         def solve(x: Array, start: Complex | None) -> tuple[Complex, Array]:
             if start is None:
@@ -81,7 +83,7 @@ class NetworkEngine(PanelEngine):
                 start = self._axis.predicted(u, near, x)
             return self._solve_band(x, start)
 
-        return build_panels(BandMap(left, right, order), solve, _RESOLVED)
+        return build_panels(BandMap(left, right, order, hard_right), solve, _RESOLVED)
 
     @property
     def panels(self) -> tuple[PanelBand, ...]:
@@ -104,10 +106,10 @@ class NetworkEngine(PanelEngine):
         precise = self._traces(digits)
         zero, half = precise.context.zero, Fraction(1, 2)
 
-        def edge(fold: Fold | None, order: int) -> Edge:
+        def edge(fold: Fold | None, order: Fraction) -> Edge:
             if fold is not None:
                 return Edge(precise.fold(fold), None, half)
-            return Edge(zero, None, Fraction(1, order) - 1 if order > 1 else Fraction(0))
+            return Edge(zero, None, 1 / order - 1)
 
         return tuple(Band(edge(s.left, s.order), edge(s.right, s.order)) for s in self._stretches)
 
@@ -118,7 +120,7 @@ class NetworkEngine(PanelEngine):
             if inside.any():
                 result[inside] = self._density_in(x[inside], panel)
             if panel.map.order:
-                result[x == panel.map.left] = np.inf
+                result[x == panel.map.hard_end] = np.inf
         return result
 
     def _density_in(self, x: Array, panel: PanelBand) -> Array:
@@ -148,9 +150,9 @@ class NetworkEngine(PanelEngine):
         """The solution at real points, boundary values from the upper half-plane."""
         u = np.full((x.size, self._equation.count), np.nan + 0j)
         for panel in self.panels:
-            if panel.map.order and (x == panel.map.left).any():
+            if panel.map.order and (x == panel.map.hard_end).any():
                 raise InputError(
-                    "z", panel.map.left, "a point off the hard edge, where the Stieltjes transform is infinite"
+                    "z", panel.map.hard_end, "a point off the hard edge, where the Stieltjes transform is infinite"
                 )
             inside = (x > panel.map.left) & (x < panel.map.right)
             if inside.any():

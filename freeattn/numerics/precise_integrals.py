@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -110,15 +111,20 @@ class _PreciseMap:
         self._context = context
         self.key = (band.left.x, band.right.x)
         self._left, self._right = context.mpf(band.left.x), context.mpf(band.right.x)
-        self._order = band.left.exponent.denominator if band.left.exponent < 0 else 0
+        self._hard_right = band.right.exponent < 0
+        power = min(band.left.exponent, band.right.exponent)
+        order = 1 / (1 + power) if power < 0 else Fraction(0)
+        self._order = context.mpf(order.numerator) / order.denominator
         self._logarithmic = not self._order and 0 < self._left < self._right / 20
 
     def __call__(self, theta: Any) -> tuple[Any, Any]:
         context = self._context
         sine, twice = context.sin(theta) ** 2, context.sin(2 * theta)
         if self._order:
-            width = self._right - self._left
-            return self._left + width * sine**self._order, self._order * twice * width * sine ** (self._order - 1)
+            width, near = self._right - self._left, context.cos(theta) ** 2 if self._hard_right else sine
+            way = width * near**self._order
+            x = self._right - way if self._hard_right else self._left + way
+            return x, self._order * twice * width * near ** (self._order - 1)
         if self._logarithmic:
             width = context.log(self._right / self._left)
             x = self._left * context.exp(width * sine)
@@ -129,8 +135,9 @@ class _PreciseMap:
     def angle(self, x: Any) -> Any:
         context = self._context
         if self._order:
-            share = (x - self._left) / (self._right - self._left)
-            return context.asin(share ** (context.one / (2 * self._order)))
+            way = self._right - x if self._hard_right else x - self._left
+            angle = context.asin((way / (self._right - self._left)) ** (1 / (2 * self._order)))
+            return context.pi / 2 - angle if self._hard_right else angle
         if self._logarithmic:
             share = context.log(x / self._left) / context.log(self._right / self._left)
         else:

@@ -36,7 +36,18 @@ from freeattn.theory.automaton import START, Automaton, automaton_of, leaves
 from freeattn.theory.field import CoefficientField, as_expression
 from freeattn.theory.symmetric import symmetric_form
 
-__all__ = ["LINEARIZATION", "Block", "Fixed", "Pencil", "Position", "Product", "count_of", "pencil_of", "size_of"]
+__all__ = [
+    "LINEARIZATION",
+    "Block",
+    "Fixed",
+    "Pencil",
+    "Position",
+    "Product",
+    "check_product",
+    "count_of",
+    "pencil_of",
+    "size_of",
+]
 
 Product: TypeAlias = Literal["gram", "cogram", "self-adjoint"]  # the law of M Mᵀ, of MᵀM, of M = Mᵀ
 
@@ -112,10 +123,8 @@ def pencil_of(expression: Expression, of: Product = "gram") -> Pencil:
         InputError: for an expression without terms, or with letters of a copy that no sum binds; for another `of`; for
             "self-adjoint" when M is not its own transpose.
     """
-    if of not in ("gram", "cogram", "self-adjoint"):
-        raise InputError("of", of, '"gram" (M Mᵀ), "cogram" (MᵀM) or "self-adjoint" (M itself)')
+    check_product(expression, of)
     if of == "self-adjoint":
-        _check_symmetric(expression)
         return _self_adjoint(expression)
     automaton = automaton_of(expression.T if of == "cogram" else expression)
     starts, inner = len(automaton.starts), len(automaton.nodes) - len(automaton.ends)
@@ -169,6 +178,18 @@ def _placed(
         elif letter is None or isinstance(letter, Diagonal):
             fixed.append(Fixed(letter, *ends, coefficient))
     return tuple(positions), tuple(fixed)
+
+
+def check_product(expression: Expression, of: Product) -> None:
+    """Refuses a product that there is not, and "self-adjoint" for M that is not its own transpose.
+
+    Raises:
+        InputError: then.
+    """
+    if of not in ("gram", "cogram", "self-adjoint"):
+        raise InputError("of", of, '"gram" (M Mᵀ), "cogram" (MᵀM) or "self-adjoint" (M itself)')
+    if of == "self-adjoint":
+        _check_symmetric(expression)
 
 
 def _check_symmetric(expression: Expression) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from itertools import product
 
 from flint import fmpq, fmpq_mat
@@ -19,7 +20,7 @@ def matrix_of(letter, copy, seed):
         if letter.symmetric:
             i, j = min(i, j), max(i, j)
         text = f"{seed}/{letter.name}/{copy}/{i}/{j}".encode()
-        return sum(byte * 31**k for k, byte in enumerate(text)) % 7 - 3
+        return sha256(text).digest()[0] % 7 - 3
 
     if isinstance(letter, Diagonal):
         return diagonal_of(letter)

@@ -22,9 +22,9 @@ N, P = space("n", 20), space("p", 30)
 POINTS = np.array([0.3 + 0.2j, 1.5 + 0.1j, 4 + 1j])
 
 
-def residuals(expression, values=None):
+def residuals(expression, values=None, of="gram"):
     """Relative residuals of the scalar equations at the numerical solution."""
-    system, values = dyson_of(expression), values or {}
+    system, values = dyson_of(expression, of), values or {}
     scalar, solution = scalar_system(system), DysonSolver(system, values).solve(POINTS)
     known = all_traces(system, solution, values)
     arguments = [known[u] for u in scalar.unknowns]
@@ -60,9 +60,12 @@ def all_traces(system, solution, values):
     entering = [system.symbol(trace) for trace in system.entering]
     inverses = []
     for sector in system.sectors:
-        matrix = sp.lambdify([*entering, sym.Z], system.matrix(sector).subs(values), "numpy")
-        inverses.append(np.array([np.linalg.inv(np.array(matrix(*u, z), dtype=complex))
-                                  for u, z in zip(solution.traces, POINTS, strict=True)]))
+        averaged = 0
+        for node in sector.nodes:
+            matrix = sp.lambdify([*entering, sym.Z], system.matrix(sector, node).subs(values), "numpy")
+            averaged += float(node.weight) * np.array([np.linalg.inv(np.array(matrix(*u, z), dtype=complex))
+                                                       for u, z in zip(solution.traces, POINTS, strict=True)])
+        inverses.append(averaged)
     known = {}
     for trace in sorted(system.traces, key=lambda t: -t.level):
         for sector, inverse in zip(system.sectors, inverses, strict=True):

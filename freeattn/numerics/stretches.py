@@ -1,0 +1,217 @@
+"""The bands of a law that is given by a Dyson equation.
+
+Each half of the real axis is scanned, outwards and inwards; between a point in a band and one in a gap there is an
+edge, found as a fold. A band may reach 0 without a fold: then ρ ~ |x|^{1/k − 1} there, a hard edge for k ≥ 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freeattn.errors import BranchError, ConvergenceError
+from freeattn.numerics.folds import Fold, find_fold
+from freeattn.numerics.real_axis import BAND, GAP, UNKNOWN, Axis
+
+__all__ = ["Stretch", "find_stretches"]
+
+Real = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+Points = tuple[Real, NDArray[np.int_], Complex]  # places, BAND or GAP or UNKNOWN, solutions
+
+_FINE, _COARSE = 10, 3  # points a decade: near the size of the law, and along a band towards 0
+_NEAR_DECADES = (-3.0, 1.5)  # of the size of the law: the part of the axis where most laws live
+_FAR_DECADES = (-40.0, 8.0)
+_INNERMOST = -15.0  # decades, for laws on both sides of 0: rounding of doubles
+_INWARDS = 7  # decades that a finer grid adds below
+_HIGHEST_ORDER = 64  # of a hard edge: as many factors have to vanish at one point
+_VANISHING = 1e-9  # a factor that goes like x^{1/k} is known to rounding only: smaller ones are zero for all we know
+_DIVERGES = -0.02  # power of |x| below which ρ is taken to diverge at 0
+_POWER_TOLERANCE = 0.02  # of the power of x near 0, where corrections are of relative order x^{1/k}
+_HALVINGS = 60  # of an interval that holds an edge
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """One band: its edges (None for an end at 0 where the density meets no fold), solutions at points inside, and the
+    order k of a hard edge at 0 (1 without one; half of an odd number at a cusp of singular values)."""
+
+    left: Fold | None
+    right: Fold | None
+    x: Real
+    traces: Complex
+    order: Fraction = Fraction(1)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """(left, right)."""
+        return (self.left.x if self.left else 0.0), (self.right.x if self.right else 0.0)
+
+    def nearest(self, x: Real) -> tuple[Real, Complex]:
+        """The points inside that are nearest to the given ones on a logarithmic scale, and the solutions there."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distance = np.abs(np.log(np.abs(x[:, None] / self.x)))
+        index = np.argmin(np.where(x[:, None] * self.x > 0, distance, np.inf), axis=1)
+        return self.x[index], self.traces[index]
+
+
+def find_stretches(axis: Axis, size: float, signed: bool, refine: int = 1) -> tuple[Stretch, ...]:
+    """All bands that a grid sees, ascending.
+
+    Args:
+        axis: solutions on the real axis.
+        size: order of magnitude of the law.
+        signed: whether the law may have support below 0.
+        refine: how many times finer than usual the grid is.
+
+    Raises:
+        ConvergenceError: when an edge is not found between a point in a band and one in a gap.
+        BranchError: when no band is found, or the grid ends inside one.
+    """
+    halves = [_half(axis, sign * size, signed, refine) for sign in ((-1, 1) if signed else (1,))]
+    found = [stretch for half in halves for stretch in half]
+    if not found:
+        raise BranchError("no band was found on the real axis")
+    touching = [stretch for stretch in found if None in (stretch.left, stretch.right)]
+    if len(touching) == 2 and touching[0].order == touching[1].order == 1:
+        below, above = touching
+        whole = replace(
+            below, right=above.right, x=np.concatenate([below.x, above.x]),
+            traces=np.concatenate([below.traces, above.traces]),
+        )
+        found = [stretch for stretch in found if stretch not in touching] + [whole]
+    return tuple(sorted(found, key=lambda stretch: stretch.ends))
+
+
+def _half(axis: Axis, size: float, signed: bool, refine: int) -> list[Stretch]:
+    """The bands on one side of 0, that of `size`."""
+    x, status, u = _scanned(axis, size, _INNERMOST if signed else _FAR_DECADES[0], refine)
+    known = np.flatnonzero(status != UNKNOWN)
+    known = known[np.argsort(np.abs(x[known]))]
+    x, status, u = x[known], status[known], u[known]
+    found: list[Stretch] = []
+    inside = np.flatnonzero(status == BAND)
+    for group in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1) if inside.size else []:
+        first, last = group[0], group[-1]
+        if last == x.size - 1:
+            raise BranchError(f"the grid ends inside a band, at x = {x[last]:.6g}")
+        outer = _edge(axis, (x[last], u[last]), x[last + 1])
+        inner = _edge(axis, (x[first], u[first]), x[first - 1]) if first else None
+        order = Fraction(1) if first else _order(axis, x[0], u[0], signed)
+        left, right = (inner, outer) if size > 0 else (outer, inner)
+        found.append(Stretch(left, right, x[group], u[group], order))
+    return found
+
+
+def _scanned(axis: Axis, size: float, innermost: float, refine: int) -> Points:
+    """Points of one half of the axis: near the size of the law, and on outwards and inwards while still in a band.
+
+    A finer grid also looks further inwards where the near part ends in a gap.
+    """
+    x = size * 10.0 ** np.arange(*_NEAR_DECADES, 1 / (refine * _FINE))
+    found = [(x, *axis.classify(x))]
+    status, u = found[0][1:]
+    if refine > 1 and status[0] == GAP:
+        x = size * 10.0 ** np.arange(_NEAR_DECADES[0] - _INWARDS, _NEAR_DECADES[0], 1 / _FINE)
+        found.append((x, *axis.classify(x)))
+    for place, factor, end in ((0, 10.0 ** (-1 / _COARSE), innermost), (-1, 10.0, _FAR_DECADES[1])):
+        if status[place] == BAND:
+            found.append(_tracked(axis, found[0][0][place], u[place], factor, (size * 10.0**end, size)))
+    return tuple(np.concatenate([part[k] for part in found]) for k in range(3))  # type: ignore[return-value]
+
+
+def _tracked(axis: Axis, x: float, u: Complex, factor: float, scale: tuple[float, float]) -> Points:
+    """From a point in a band by equal factors to where the band ends, or to the end of the grid.
+
+    The last point is outside the band, if one was found. `scale` is (end of the grid, size of the law).
+    """
+    points: list[float] = []
+    solutions: list[Complex] = []
+    (end, size), status = scale, BAND
+    while abs(np.log(x / end)) > abs(np.log(factor)) and status == BAND and not _is_power_law(axis, x, u, size):
+        here, there = np.array([x]), np.array([x * factor])
+        following, good = axis.in_band(axis.predicted(u[None], here, there), there)
+        if good[0]:
+            u = following[0]
+        else:
+            kinds, following = axis.beyond(here, u[None], there)
+            if kinds[0] == UNKNOWN:
+                kinds, following = axis.classify(there)
+            status, u = int(kinds[0]), following[0]
+        x = float(there[0])
+        points.append(x)
+        solutions.append(following[0])
+    kinds = np.full(len(points), BAND)
+    kinds[-1:] = status
+    return np.array(points), kinds, np.array(solutions).reshape(len(points), -1)
+
+
+def _is_power_law(axis: Axis, x: float, u: Complex, size: float) -> bool:
+    """Whether ρ ~ x^{1/k − 1} has held so far towards 0 that doubles would not see it end."""
+    power = axis.power(u, x)
+    if not -1 < power < -0.3:
+        return False
+    order = _nearest_order(power)
+    return abs(float(1 / order) - 1 - power) < _POWER_TOLERANCE and abs(x / size) ** float(1 / order) < _VANISHING
+
+
+def _nearest_order(power: float) -> Fraction:
+    """k of the power 1/k − 1, a multiple of 1/2."""
+    return Fraction(max(round(2 / (1 + power)), 1), 2)
+
+
+def _order(axis: Axis, x: float, u: Complex, signed: bool) -> Fraction:
+    """k of ρ ~ |x|^{1/k − 1}, from the slope at the innermost point; 1 where ρ does not diverge.
+
+    Raises:
+        BranchError: when ρ does not behave like such a power.
+    """
+    power = axis.power(u, x)
+    if signed and power > _DIVERGES:
+        return Fraction(1)
+    order = _nearest_order(power) if -1 < power < 0.5 else Fraction(0)
+    if not 1 <= order <= _HIGHEST_ORDER or abs(float(1 / order) - 1 - power) > _POWER_TOLERANCE:
+        raise BranchError(f"the density at {x:.6g} goes like the power {power:.6g} of x: no edge and no hard edge at 0")
+    return order
+
+
+def _edge(axis: Axis, band: tuple[float, Complex], gap: float) -> Fold:
+    """The fold between a point in a band (x, solution) and a point in a gap.
+
+    Raises:
+        ConvergenceError: when none is found.
+    """
+    inside, u = band
+    share = 0.5
+    for _ in range(_HALVINGS):
+        fold = _from_band(axis, inside, u)
+        if fold is not None and min(inside, gap) <= fold.x <= max(inside, gap):
+            return fold
+        middle = _between(inside, gap, share)
+        status, solution = axis.classify(np.array([middle]))
+        if status[0] == BAND:
+            inside, u = middle, solution[0]
+        elif status[0] == GAP:
+            gap = middle
+        share = 0.5 if status[0] else share / 2  # too near the edge to tell: nearer to the band
+    raise ConvergenceError("an edge", abs(inside - gap), 0.0, f"it lies between {inside!r} and {gap!r}")
+
+
+def _between(inside: float, gap: float, share: float) -> float:
+    """A point between, on a logarithmic scale where both lie on one side of 0."""
+    if inside * gap > 0:
+        return float(inside * (gap / inside) ** share)
+    return inside + share * (gap - inside)
+
+
+def _from_band(axis: Axis, x: float, u: Complex) -> Fold | None:
+    """Newton from a point in a band: (Im u)² is linear in x near an edge."""
+    slope = axis.slope(u, x)
+    m = int(np.argmax(np.abs(u.imag)))
+    if not np.isfinite(slope).all() or slope[m].imag == 0:
+        return None
+    distance = float(-u[m].imag / (2 * slope[m].imag))
+    return find_fold(axis.equation, x + distance, u.real + slope.real * distance, u.imag)

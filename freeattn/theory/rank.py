@@ -1,0 +1,172 @@
+"""The generic rank of a polynomial in letters, and the atoms that it gives the law.
+
+M factors through any set of nodes that cuts its automaton, so its rank is at most the dimension of the thinnest cut:
+spaces count with their sizes, once for each copy, and a letter of one copy counts once where it stands for many. The
+thinnest cut is the largest flow. Cuts through other bases of what follows the nodes count as well: of several (see
+`theory.thin_basis`, and the automaton of Mᵀ) the smallest bound is taken. It is attained for all that has been tried.
+
+With the constant part c of M (the coefficient of the identity), M − a has full rank for a ≠ c in the limit, so the
+law of M has an atom at c alone, of mass 1 − rank(M − c)/size, and the law of M Mᵀ one at c², from the rank of
+M Mᵀ − c². Diagonal letters are numbers on their eigenspaces, and may give one atom for each.
+
+Source: Ford-Fulkerson; Mai-Speicher-Yin, The free field: realization via unbounded operators and Atiyah property,
+arXiv 1905.08187 (atoms from the inner rank).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import partial
+from typing import Any, TypeAlias
+
+import sympy as sp
+
+from freeattn.model.expression import Expression, Factor, identity
+from freeattn.model.letters import Copies, Inclusion
+from freeattn.theory.automaton import START, Automaton, Edge, Node, automaton_of
+from freeattn.theory.field import as_expression
+from freeattn.theory.pencil import Product, check_product, size_of
+from freeattn.theory.splitting import number_in, split
+from freeattn.theory.thin_basis import thin_basis
+
+__all__ = ["atoms_of", "generic_rank"]
+
+Vertex: TypeAlias = "tuple[str, int]"
+Network: TypeAlias = "dict[Vertex, dict[Vertex, Fraction]]"
+_SOURCE, _SINK = ("source", 0), ("sink", 0)
+
+
+def generic_rank(expression: Expression, values: Mapping[Any, Any] | None = None) -> Fraction:
+    """The rank of M for almost all values of its Gaussian letters, in the units of the sizes of spaces.
+
+    Args:
+        expression: M.
+        values: a number for each symbol of sizes, counts, eigenvalues and weights.
+
+    Raises:
+        InputError: when a size or count is not a rational number.
+    """
+    written = split(expression, values or {}, rank_only=True)
+    if not written.expression.terms:
+        return Fraction(0)
+    known = {**(values or {}), **written.sizes}
+    found = []
+    for matrix in (written.expression, written.expression.T):
+        automaton = automaton_of(matrix)
+        thin = thin_basis(automaton, partial(_edge_capacity, automaton, known), partial(_capacity, known))
+        found += [_flow(_network(a, known)) for a in (automaton, thin)]
+    return min(found)
+
+
+def atoms_of(
+    expression: Expression, of: Product = "gram", values: Mapping[Any, Any] | None = None
+) -> tuple[tuple[sp.Expr, Fraction], ...]:
+    """The atoms (location, mass) of the law of M Mᵀ ("gram"), MᵀM ("cogram") or M = Mᵀ ("self-adjoint"), sorted.
+
+    Raises:
+        InputError: when a size or count is not a rational number, or M is not self-adjoint where it should be.
+    """
+    values = values or {}
+    check_product(expression, of)
+    matrix = expression.T if of == "cogram" else expression
+    size = number_in(f"size of {matrix.rows}", size_of(matrix.rows), values)
+    power = 1 if of == "self-adjoint" else 2
+    atoms = []
+    for location in sorted({constant**power for constant in _constants(matrix, values)} | {sp.Integer(0)}):
+        square = matrix if of == "self-adjoint" else matrix @ matrix.T
+        shifted = matrix if location == 0 else square - location * identity(matrix.rows)
+        mass = 1 - generic_rank(shifted, values) / size
+        if mass > 0:
+            atoms.append((location, mass))
+    return tuple(atoms)
+
+
+def _constants(matrix: Expression, values: Mapping[Any, Any]) -> set[sp.Expr]:
+    """The coefficients of the identity in M, on each eigenspace of diagonal letters."""
+    terms = split(matrix, values).expression.terms
+    return {
+        as_expression(term.coefficient) for term in terms
+        if all(isinstance(factor.letter, Inclusion) for factor in term.word)
+    }
+
+
+def _network(automaton: Automaton, values: Mapping[Any, Any]) -> Network:
+    """Source → starts, nodes with their capacity from entry to exit, ends → sink; edges of one letter that leave a node
+    together pass through one vertex, as they carry no more than the letter does."""
+    network: Network = {}
+    for k, start in enumerate(automaton.starts):
+        _add(network, _SOURCE, ("exit", START - k), _capacity(values, start))
+    first_end = len(automaton.nodes) - len(automaton.ends)
+    for j, node in enumerate(automaton.nodes):
+        _add(network, ("entry", j), ("exit", j) if j < first_end else _SINK, _capacity(values, node))
+    bundles: dict[tuple[int, Factor | None, tuple[Copies, ...]], list[Edge]] = {}
+    for edge in automaton.edges:
+        bundles.setdefault((edge.source, edge.factor, automaton.nodes[edge.target].scope), []).append(edge)
+    for number, edges in enumerate(bundles.values()):
+        capacity = _edge_capacity(automaton, values, edges[0])
+        _add(network, ("exit", edges[0].source), ("letter", number), capacity)
+        for edge in edges:
+            _add(network, ("letter", number), ("entry", edge.target), capacity)
+    return network
+
+
+def _add(network: Network, tail: Vertex, head: Vertex, capacity: Fraction) -> None:
+    forward = network.setdefault(tail, {})
+    forward[head] = forward.get(head, Fraction(0)) + capacity
+    network.setdefault(head, {}).setdefault(tail, Fraction(0))
+
+
+def _capacity(values: Mapping[Any, Any], node: Node) -> Fraction:
+    return number_in(f"size of {node.space}", size_of(node.space), values) * _copies(node.scope, values)
+
+
+def _copies(families: tuple[Copies, ...], values: Mapping[Any, Any]) -> Fraction:
+    total = Fraction(1)
+    for family in families:
+        total *= number_in(f"copies {family}", family.count, values)
+    return total
+
+
+def _edge_capacity(automaton: Automaton, values: Mapping[Any, Any], edge: Edge) -> Fraction:
+    """The rank of one letter between all copies of two nodes: copies that it does not tell apart count once."""
+    ends = (automaton.starts[START - edge.source] if edge.source < 0 else automaton.nodes[edge.source],
+            automaton.nodes[edge.target])
+    chain = () if edge.factor is None else edge.factor.letter.chain
+    shared = tuple(family for family in ends[0].scope if family in ends[1].scope)
+    sides = (
+        number_in(f"size of {end.space}", size_of(end.space), values)
+        * _copies(tuple(f for f in end.scope if f in chain and f not in shared), values)
+        for end in ends
+    )
+    return _copies(shared, values) * min(sides)
+
+
+def _flow(network: Network) -> Fraction:
+    """The largest flow from source to sink, by shortest augmenting paths; `network` is left with what remains."""
+    total = Fraction(0)
+    while path := _path(network):
+        amount = min(network[a][b] for a, b in path)
+        for a, b in path:
+            network[a][b] -= amount
+            network[b][a] += amount
+        total += amount
+    return total
+
+
+def _path(network: Network) -> list[tuple[Vertex, Vertex]]:
+    """A shortest path with capacity left, as steps; empty when there is none."""
+    before: dict[Vertex, Vertex] = {_SOURCE: _SOURCE}
+    pending = [_SOURCE]
+    for here in pending:
+        for there, capacity in network[here].items():
+            if capacity > 0 and there not in before:
+                before[there] = here
+                pending.append(there)
+    if _SINK not in before:
+        return []
+    path, here = [], _SINK
+    while here != _SOURCE:
+        path.append((before[here], here))
+        here = before[here]
+    return path

@@ -1,0 +1,97 @@
+"""Another basis of what follows the nodes of an automaton, in which cuts through few nodes are easier to see.
+
+Nodes on one space (and copy) may be replaced by any other basis of what they span. A wide edge should then lead to as
+few nodes as possible: what the widest edges into the nodes of a space lead to becomes the basis there. Paths spell the
+same polynomial before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from sympy.polys.matrices import DomainMatrix
+
+from freeattn.model.expression import Factor
+from freeattn.theory.automaton import START, Automaton, Edge, Node
+from freeattn.theory.field import CoefficientField
+
+__all__ = ["thin_basis"]
+
+
+def thin_basis(automaton: Automaton, width: Callable[[Edge], Fraction], size: Callable[[Node], Fraction]) -> Automaton:
+    """The automaton in the basis that its widest edges lead to; `width` and `size` are the ranks of edges and nodes."""
+    inner, starts = len(automaton.nodes) - len(automaton.ends), len(automaton.starts)
+    if not inner:
+        return automaton
+    field = CoefficientField([edge.coefficient for edge in automaton.edges])
+    reached = _widths(automaton, width, size)
+    basis = _basis(automaton, inner, field, lambda edge: min(width(edge), reached[edge.source]))
+    inverse = basis.inv()
+    before = _padded(DomainMatrix.eye(starts, field.domain), basis)
+    after = _padded(inverse, DomainMatrix.eye(len(automaton.ends), field.domain))
+    edges = []
+    for factor in dict.fromkeys(edge.factor for edge in automaton.edges):
+        changed = before * _matrix(automaton, factor, field) * after
+        for i, row in enumerate(changed.to_list()):
+            source = START - i if i < starts else i - starts
+            edges += [Edge(source, j, factor, field.expression(value)) for j, value in enumerate(row) if value]
+    return replace(automaton, edges=tuple(edges))
+
+
+def _widths(
+    automaton: Automaton, width: Callable[[Edge], Fraction], size: Callable[[Node], Fraction]
+) -> dict[int, Fraction]:
+    """The widest path from a start to each node (edges go forward, so one pass in order is enough)."""
+    found = {START - k: size(start) for k, start in enumerate(automaton.starts)}
+    for edge in sorted(automaton.edges, key=lambda edge: edge.source):
+        if edge.source in found:
+            through = min(found[edge.source], width(edge), size(automaton.nodes[edge.target]))
+            found[edge.target] = max(through, found.get(edge.target, through))
+    return found
+
+
+def _basis(
+    automaton: Automaton, inner: int, field: CoefficientField, width: Callable[[Edge], Fraction]
+) -> DomainMatrix:
+    """Rows: the new basis in the old one, the same number of nodes on each space."""
+    bundles: dict[tuple[int, Factor | None, Node], list[Edge]] = {}
+    for edge in automaton.edges:
+        if edge.target < inner:
+            bundles.setdefault((edge.source, edge.factor, automaton.nodes[edge.target]), []).append(edge)
+    zero, chosen = field.domain.zero, dict[Node, list[list[Any]]]()
+    for (_, _, node), edges in sorted(bundles.items(), key=lambda item: -width(item[1][0])):
+        row = [zero] * inner
+        for edge in edges:
+            row[edge.target] = field.element(edge.coefficient)
+        rows = chosen.setdefault(node, [])
+        if _independent([*rows, row], field):
+            rows.append(row)
+    order = {node: iter(rows) for node, rows in chosen.items()}
+    return DomainMatrix([next(order[node]) for node in automaton.nodes[:inner]], (inner, inner), field.domain)
+
+
+def _independent(rows: list[list[Any]], field: CoefficientField) -> bool:
+    matrix = DomainMatrix([list(row) for row in rows], (len(rows), len(rows[0])), field.domain)
+    return bool(matrix.to_field().rank() == len(rows))
+
+
+def _matrix(automaton: Automaton, factor: Factor | None, field: CoefficientField) -> DomainMatrix:
+    """The edges of one letter: rows starts and inner nodes, columns inner nodes and ends."""
+    starts, width = len(automaton.starts), len(automaton.nodes)
+    rows = [[field.domain.zero] * width for _ in range(starts + width - len(automaton.ends))]
+    for edge in automaton.edges:
+        if edge.factor == factor:
+            rows[START - edge.source if edge.source < 0 else starts + edge.source][edge.target] = field.element(
+                edge.coefficient
+            )
+    return DomainMatrix(rows, (len(rows), width), field.domain)
+
+
+def _padded(first: DomainMatrix, second: DomainMatrix) -> DomainMatrix:
+    """The block diagonal matrix of two."""
+    a, b, zero = first.to_list(), second.to_list(), first.domain.zero
+    rows = [[*row, *[zero] * len(b)] for row in a] + [[*[zero] * len(a), *row] for row in b]
+    return DomainMatrix(rows, (len(rows), len(rows)), first.domain)
