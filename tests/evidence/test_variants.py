@@ -81,3 +81,9 @@ def test_latents_and_positions_are_not_plain_heads(spec):
     assert np.all(np.abs(traces.mean(axis=0) - wrong.stieltjes(z)) > 3 * error)
     means = np.array([values.mean() for values in spectra])
     assert abs(means.mean() - float(wrong.mean)) > 3 * means.std(ddof=1) / np.sqrt(len(means))
+
+
+@pytest.mark.parametrize("name", ["residual", "residual, gaussian input", "unequal heads", "latents and positions"])
+def test_the_law_of_a_layer_has_the_moments_of_its_words(name):
+    """θ₁ scales the law of most layers; not where tokens stand beside the attention branch, or β differs."""
+    np.testing.assert_allclose([float(m) for m in law(layer(name)).moments(2)], Law(layer(name)).moments(2), rtol=1e-9)

@@ -220,3 +220,8 @@ def test_progress_and_reproducibility(report):
 def test_verification_refuses(changes):
     with pytest.raises(InputError):
         verify_words(X, SIZES, law=MarchenkoPastur(2 / 3), **changes)
+
+
+def test_the_law_of_the_expression_is_the_default():
+    assert verify(X, draws=4, seed=1, sizes={"n": 160, "p": 240}).passed
+    assert verify(S + X @ X.T, draws=4, seed=1, sizes={"n": 160, "p": 240}, of="self-adjoint").passed

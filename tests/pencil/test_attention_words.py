@@ -185,7 +185,7 @@ def test_thetas_belong_to_betas():
 
 @pytest.mark.parametrize("fields", [*CLOSED, *OPEN], ids=name)
 def test_theta_is_a_scale_where_words_are_homogeneous(fields):
-    """m_k is homogeneous of degree k in θ₁ and θ₂, but beside the tokens of a residual connection and for unlike β."""
+    """m_k is homogeneous of degree k in θ₁ and θ₂, unless tokens stand beside them (residual) or β differs."""
     words = words_of(Attention(**fields))
     symbols = {s for theta in words.thetas for s in (theta.theta_1, theta.theta_2)}
     second = exact_moments(Attention(**fields), 2)[1]
