@@ -27,7 +27,7 @@ from freeattn.model.letters import Copies, Inclusion
 from freeattn.theory.automaton import START, Automaton, Edge, Node, automaton_of
 from freeattn.theory.field import as_expression
 from freeattn.theory.pencil import Product, check_product, size_of
-from freeattn.theory.splitting import number_in, split
+from freeattn.theory.splitting import Values, exact_values, number_in, split
 from freeattn.theory.thin_basis import thin_basis
 
 __all__ = ["atoms_of", "generic_rank"]
@@ -47,10 +47,10 @@ def generic_rank(expression: Expression, values: Mapping[Any, Any] | None = None
     Raises:
         InputError: when a size or count is not a rational number.
     """
-    written = split(expression, values or {}, rank_only=True)
+    written = split(expression, values, rank_only=True)
     if not written.expression.terms:
         return Fraction(0)
-    known = {**(values or {}), **written.sizes}
+    known = exact_values({**(values or {}), **written.sizes})
     found = []
     for matrix in (written.expression, written.expression.T):
         automaton = automaton_of(matrix)
@@ -67,7 +67,7 @@ def atoms_of(
     Raises:
         InputError: when a size or count is not a rational number, or M is not self-adjoint where it should be.
     """
-    values = values or {}
+    values = exact_values(values)
     check_product(expression, of)
     matrix = expression.T if of == "cogram" else expression
     size = number_in(f"size of {matrix.rows}", size_of(matrix.rows), values)
@@ -82,7 +82,7 @@ def atoms_of(
     return tuple(atoms)
 
 
-def _constants(matrix: Expression, values: Mapping[Any, Any]) -> set[sp.Expr]:
+def _constants(matrix: Expression, values: Values) -> set[sp.Expr]:
     """The coefficients of the identity in M, on each eigenspace of diagonal letters."""
     terms = split(matrix, values).expression.terms
     return {
@@ -91,7 +91,7 @@ def _constants(matrix: Expression, values: Mapping[Any, Any]) -> set[sp.Expr]:
     }
 
 
-def _network(automaton: Automaton, values: Mapping[Any, Any]) -> Network:
+def _network(automaton: Automaton, values: Values) -> Network:
     """Source → starts, nodes with their capacity from entry to exit, ends → sink; edges of one letter that leave a node
     together pass through one vertex, as they carry no more than the letter does."""
     network: Network = {}
@@ -126,18 +126,18 @@ def _add(network: Network, tail: Vertex, head: Vertex, capacity: Fraction) -> No
     network.setdefault(head, {}).setdefault(tail, Fraction(0))
 
 
-def _capacity(values: Mapping[Any, Any], node: Node) -> Fraction:
+def _capacity(values: Values, node: Node) -> Fraction:
     return number_in(f"size of {node.space}", size_of(node.space), values) * _copies(node.scope, values)
 
 
-def _copies(families: tuple[Copies, ...], values: Mapping[Any, Any]) -> Fraction:
+def _copies(families: tuple[Copies, ...], values: Values) -> Fraction:
     total = Fraction(1)
     for family in families:
         total *= number_in(f"copies {family}", family.count, values)
     return total
 
 
-def _edge_capacity(automaton: Automaton, values: Mapping[Any, Any], edge: Edge) -> Fraction:
+def _edge_capacity(automaton: Automaton, values: Values, edge: Edge) -> Fraction:
     """The rank of one letter between all copies of two nodes: copies that it does not tell apart count once."""
     ends = _source(automaton, edge), automaton.nodes[edge.target]
     chain = () if edge.factor is None else edge.factor.letter.chain
@@ -150,7 +150,7 @@ def _edge_capacity(automaton: Automaton, values: Mapping[Any, Any], edge: Edge) 
     return _copies(shared, values) * min(sides)
 
 
-def _letter_capacity(automaton: Automaton, values: Mapping[Any, Any], edge: Edge) -> Fraction:
+def _letter_capacity(automaton: Automaton, values: Values, edge: Edge) -> Fraction:
     """The rank of a letter that leaves a node, wherever to: of one matrix for each copy of the node, if it is one."""
     node = _source(automaton, edge)
     if edge.factor is None or not set(edge.factor.letter.chain) <= set(node.scope):

@@ -11,17 +11,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy as sp
 
 from freeattn.errors import InputError
 from freeattn.model.expression import Expression, Factor, Stretch, Term
 from freeattn.model.letters import Diagonal, Inclusion, Letter, Part, Space
+from freeattn.model.quantities import as_quantity
 from freeattn.theory.field import as_expression
 from freeattn.theory.pencil import size_of
 
-__all__ = ["Split", "number_in", "split"]
+__all__ = ["Split", "Values", "exact_values", "number_in", "split"]
 
 
 @dataclass(frozen=True)
@@ -32,19 +33,32 @@ class Split:
     sizes: dict[sp.Symbol, Fraction]
 
 
-def number_in(field: str, value: Any, values: Mapping[Any, Any]) -> Fraction:
+Values: TypeAlias = "dict[sp.Expr, sp.Expr]"
+
+
+def exact_values(values: Mapping[Any, Any] | None) -> Values:
+    """Numbers for symbols, exact: floats are what they are in binary.
+
+    Raises:
+        InputError: for what is no number.
+    """
+    return {sp.sympify(symbol): as_expression(as_quantity(f"value of {symbol}", value, "a number"))
+            for symbol, value in (values or {}).items()}
+
+
+def number_in(field: str, value: Any, values: Values) -> Fraction:
     """A quantity as a fraction.
 
     Raises:
         InputError: when it is not rational with the given values.
     """
-    found = as_expression(value).subs(dict(values))
+    found = as_expression(value).xreplace(values)
     if not found.is_Rational:
         raise InputError(field, str(found), "a rational number; give a value for each symbol of sizes and counts")
     return Fraction(int(found.p), int(found.q))
 
 
-def split(expression: Expression, values: Mapping[Any, Any], rank_only: bool = False) -> Split:
+def split(expression: Expression, values: Mapping[Any, Any] | None = None, rank_only: bool = False) -> Split:
     """An expression with numbers for its coefficients, and numbers in place of its diagonal letters.
 
     Args:
@@ -52,6 +66,7 @@ def split(expression: Expression, values: Mapping[Any, Any], rank_only: bool = F
         values: a number for each symbol of sizes, eigenvalues and weights.
         rank_only: whether eigenvalues may be put together, and changed, as long as the generic rank stays.
     """
+    values = exact_values(values)
     terms = [term for term in expression.terms if not _vanishes(term, values)]
     letters = [a for a in expression.letters if isinstance(a, Diagonal)]
     apart = not rank_only or _told_apart(terms)
@@ -62,11 +77,11 @@ def split(expression: Expression, values: Mapping[Any, Any], rank_only: bool = F
     return Split(renewed, spaces.sizes)
 
 
-def _vanishes(term: Term, values: Mapping[Any, Any]) -> bool:
+def _vanishes(term: Term, values: Values) -> bool:
     """Whether a coefficient, or the variance of a letter, is zero at the given values."""
     letters = (factor.letter for factor in term.word)
     scales = [term.coefficient, *(a.variance for a in letters if isinstance(a, Letter))]
-    return any(as_expression(scale).subs(dict(values)) == 0 for scale in scales)
+    return any(as_expression(scale).xreplace(values) == 0 for scale in scales)
 
 
 def _told_apart(terms: list[Term]) -> bool:
@@ -77,11 +92,11 @@ def _told_apart(terms: list[Term]) -> bool:
 Class = tuple[Fraction, dict[Diagonal, sp.Expr]]
 
 
-def _classes(letters: list[Diagonal], apart: bool, values: Mapping[Any, Any]) -> list[Class]:
+def _classes(letters: list[Diagonal], apart: bool, values: Values) -> list[Class]:
     """Weights and values of the joint eigenvalues of letters on one space; without `apart`, 1 for any but zero."""
     found: dict[tuple[sp.Expr, ...], Fraction] = {}
     for k, weight in enumerate(letters[0].weights):
-        joint = tuple(as_expression(a.eigenvalues[k]).subs(dict(values)) for a in letters)
+        joint = tuple(as_expression(a.eigenvalues[k]).xreplace(values) for a in letters)
         key = joint if apart else tuple(sp.Integer(value != 0) for value in joint)
         found[key] = found.get(key, Fraction(0)) + number_in(f"weights of {letters[0]}", weight, values)
     return [(weight, dict(zip(letters, key, strict=True))) for key, weight in found.items()]
@@ -90,7 +105,7 @@ def _classes(letters: list[Diagonal], apart: bool, values: Mapping[Any, Any]) ->
 class _Spaces:
     """Spaces, letters and words after the split."""
 
-    def __init__(self, classes: dict[Space, list[Class]], values: Mapping[Any, Any]) -> None:
+    def __init__(self, classes: dict[Space, list[Class]], values: Values) -> None:
         self._classes, self._values = classes, values
         self.sizes: dict[sp.Symbol, Fraction] = {}
         for space, found in classes.items():
@@ -113,7 +128,7 @@ class _Spaces:
         """A term with a choice of eigenspace wherever its word passes through a space that is split."""
         runs = _runs(term.word, rows)
         for choice in product(*(range(len(self._classes.get(space, [None]))) for space, _ in runs)):
-            coefficient = as_expression(term.coefficient).subs(dict(self._values))
+            coefficient = as_expression(term.coefficient).xreplace(self._values)
             for (space, letters), k in zip(runs, choice, strict=True):
                 coefficient *= sp.Mul(*(self._classes[space][k][1][letter] for letter in letters))
             if coefficient != 0:

@@ -27,6 +27,7 @@ from freeattn.theory.field import CoefficientField
 __all__ = ["Entry", "SymmetricForm", "symmetric_form"]
 
 Matrix: TypeAlias = "list[list[Any]]"
+Steps: TypeAlias = "dict[tuple[int, Factor | None], list[tuple[int, Any]]]"  # targets of (source, letter)
 
 
 class Entry(NamedTuple):
@@ -53,7 +54,7 @@ class SymmetricForm:
 def symmetric_form(automaton: Automaton, columns: tuple[Leaf, ...]) -> SymmetricForm:
     """The symmetric form of the minimal automaton of M = Mᵀ; `columns` are the parts of its columns."""
     field = CoefficientField([edge.coefficient for edge in automaton.edges])
-    steps: dict[tuple[int, Factor | None], list[tuple[int, Any]]] = {}
+    steps: Steps = {}
     for source, target, factor, coefficient in automaton.edges:
         steps.setdefault((source, factor), []).append((target, field.element(coefficient)))
     inner = len(automaton.nodes) - len(automaton.ends)
@@ -69,10 +70,7 @@ def symmetric_form(automaton: Automaton, columns: tuple[Leaf, ...]) -> Symmetric
     return SymmetricForm(tuple(partners), scales, tuple(entries))
 
 
-def _read(
-    automaton: Automaton, steps: dict[tuple[int, Factor | None], list[tuple[int, Any]]], pivot: Suffix,
-    columns: tuple[Leaf, ...],
-) -> dict[int, Any]:
+def _read(automaton: Automaton, steps: Steps, pivot: Suffix, columns: tuple[Leaf, ...]) -> dict[int, Any]:
     """The nodes that a word read backwards, transposed, leads to, from its part of the columns; with coefficients."""
     letters = pivot.letters
     tail = tuple(factor.letter for factor in reversed(pivot.word[letters:]))
@@ -128,43 +126,31 @@ def _scale(form: Matrix, basis: Matrix, column: int, factor: Any) -> None:
     form[column] = [factor * value for value in form[column]]
 
 
-def _entries(
-    automaton: Automaton, steps: dict[tuple[int, Factor | None], list[tuple[int, Any]]], form: Matrix, basis: Matrix,
-    field: CoefficientField,
-) -> list[Entry]:
-    inner, found = len(form), []
-    factors = dict.fromkeys(factor for _, factor in steps)
-    for factor in factors:
-        rows = {START - k: dict(steps.get((START - k, factor), ())) for k in range(len(automaton.starts))}
-        edges = [dict(steps.get((i, factor), ())) for i in range(inner)]
-        for source, row in rows.items():
-            for k, number in enumerate(automaton.ends):
-                if inner + k in row and _first(source, START - number, factor):
-                    found.append(_entry(source, START - number, factor, row[inner + k], field))
-            changed = _times(row, basis)
+def _entries(automaton: Automaton, steps: Steps, form: Matrix, basis: Matrix, field: CoefficientField) -> list[Entry]:
+    """What stands between x and x, x and nodes, nodes and nodes: α, αR and RᵀTμR, letter by letter."""
+    inner, starts, found = len(form), [START - k for k in range(len(automaton.starts))], []
+    turned = _product([list(column) for column in zip(*basis, strict=True)], form)
+    for factor in dict.fromkeys(factor for _, factor in steps):
+        def row(source: int, letter: Factor | None = factor) -> list[Any]:
+            targets = dict(steps.get((source, letter), ()))
+            return [targets.get(j, field.domain.zero) for j in range(len(automaton.nodes))]
+
+        lines = {source: row(source) for source in starts}
+        for source, line in lines.items():
+            ends = zip((START - number for number in automaton.ends), line[inner:], strict=True)
+            found += [_entry(source, end, factor, v, field) for end, v in ends if v and _first(source, end, factor)]
+            changed = _product([line[:inner]], basis)[0] if inner else []
             found += [Entry(source, j, factor, field.expression(v)) for j, v in enumerate(changed) if v]
-        product = [_times(dict(enumerate(_times(dict(enumerate(line)), _square(edges, inner, field)))), basis)
-                   for line in (form if inner else [])]
-        for i in range(inner):
-            line = _times({k: basis[k][i] for k in range(inner)}, product)
-            for j, value in enumerate(line):
-                if value and _first(i, j, factor):
-                    found.append(_entry(i, j, factor, value, field))
+        between = _product(_product(turned, [row(i)[:inner] for i in range(inner)]), basis)
+        found += [_entry(i, j, factor, v, field) for i, line in enumerate(between) for j, v in enumerate(line)
+                  if v and _first(i, j, factor)]
     return found
 
 
-def _square(edges: list[dict[int, Any]], inner: int, field: CoefficientField) -> Matrix:
-    return [[row.get(j, field.domain.zero) for j in range(inner)] for row in edges]
-
-
-def _times(row: dict[int, Any], matrix: Matrix) -> list[Any]:
-    """row × matrix."""
-    width = len(matrix[0]) if matrix else 0
-    total = [matrix[0][0] * 0] * width if width else []
-    for k, value in row.items():
-        if k < len(matrix) and value:
-            total = [a + value * b for a, b in zip(total, matrix[k], strict=True)]
-    return total
+def _product(left: Matrix, right: Matrix) -> Matrix:
+    columns = list(zip(*right, strict=True))
+    return [[sum((a * b for a, b in zip(row, column, strict=True) if a and b), row[0] * 0) for column in columns]
+            for row in left]
 
 
 def _first(row: int, column: int, factor: Factor | None) -> bool:
