@@ -9,7 +9,7 @@ import click
 import freeattn
 from freeattn import report
 from freeattn.cli.files import output_files
-from freeattn.cli.options import count_option, file_options, json_option, preset_argument, spec_options
+from freeattn.cli.options import count_option, file_options, json_option, name_option, preset_argument, spec_options
 from freeattn.cli.records import dump_json, law_record, write_csv
 from freeattn.cli.spec import build_spec
 from freeattn.report.numbers import DOUBLE_DIGITS
@@ -34,11 +34,12 @@ _MOST_POINTS = 10_000_000
 @json_option
 @file_options("Write columns x, density, cdf.", "Draw the density; png, pdf or svg (needs the extra 'plot').")
 @count_option("points", 1000, 10, _MOST_POINTS, "Lines of the CSV file, denser near the edges.")
+@name_option("route", ("transform", "pencil"), "How the law is computed (default: a closed law where there is one).")
 @click.option("--normalized", is_flag=True, help="CSV and plot of the law divided by its mean.")
 @click.option("--log/--linear", default=None, help="Axis of the plot (default: as the law needs).")
 def law_command(
     preset: str | None, digits: int, as_json: bool, csv: str | None, plot: str | None, force: bool,
-    points: int, normalized: bool, log: bool | None, **options: Any,
+    points: int, route: str | None, normalized: bool, log: bool | None, **options: Any,
 ) -> None:
     """The limiting law of the squared singular values of the centered output.
 
@@ -50,7 +51,7 @@ def law_command(
     if "plot" in files:
         report.check_plot_file(files["plot"].given)
     spec = build_spec(preset, options)  # a bad one is refused before numpy and sympy load
-    law = freeattn.law(spec)
+    law = freeattn.law(spec, route=route)
     drawn = law.normalized() if normalized else law
     if "csv" in files:
         with files["csv"].writing() as path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cached_property
@@ -14,10 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
-from freeattn.numerics.agreement import routes_agree
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide, exact_law
-from freeattn.numerics.exact_words import engine_of, words_law
 from freeattn.numerics.precise_integrals import as_number
 from freeattn.numerics.rational import RationalEngine
 from freeattn.theory.transforms import Law
@@ -69,8 +68,9 @@ def law(
         raise InputError("source", source, "an Attention, an expression in letters, or a law expression")
     if words and route == "transform":
         raise NotCoveredError("an expression in letters has no closed law of its own: use the pencil route")
-    words_exact = words_law(source, of, sizes)
-    return SpectralLaw(engine_of(words_exact), words_exact)
+    by_words = importlib.import_module("freeattn.numerics.exact_words")  # closed laws do without it
+    words_exact = by_words.words_law(source, of, sizes)
+    return SpectralLaw(by_words.engine_of(words_exact), words_exact)
 
 
 def _takes_transforms(spec: Attention, route: str | None) -> bool:
@@ -303,7 +303,8 @@ class SpectralLaw:
         """
         if not isinstance(self.spec, Attention):
             raise NotCoveredError("only the law of an attention layer has two routes")
-        return routes_agree(self.spec)
+        worst: float = importlib.import_module("freeattn.numerics.agreement").routes_agree(self.spec)
+        return worst
 
     def normalized(self) -> SpectralLaw:
         """The same law with mean one.

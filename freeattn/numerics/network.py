@@ -29,7 +29,7 @@ Complex = NDArray[np.complex128]
 
 _REFINEMENTS = (1, 3, 9)  # of the grid, until the masses of the bands add up
 _MOST_GAPS = 12  # that are found one after another inside bands of one grid
-_DEVIATIONS = np.linspace(-3, 3, 19)  # where most of a law lies, however narrow it is
+_DEVIATIONS = np.linspace(-3.03, 2.97, 19)  # where most of a law lies, however narrow; not on edges such as ±2
 _MASS_TOLERANCE = 1e-9
 _RESOLVED = 1e-11  # of panels: near x = 0 terms cancel and ρ keeps fewer digits than elsewhere
 

@@ -31,6 +31,7 @@ _HIGHEST_ORDER = 64  # of a hard edge: as many factors have to vanish at one poi
 _VANISHING = 1e-9  # a factor that goes like x^{1/k} is known to rounding only: smaller ones are zero for all we know
 _DIVERGES = -0.02  # power of |x| below which ρ is taken to diverge at 0
 _POWER_TOLERANCE = 0.02  # of the power of x near 0, where corrections are of relative order x^{1/k}
+_AMBIGUOUS = 1e-7  # relative distance from an edge within which rounding decides on which side a point seems to lie
 _NOWHERE: Real = np.zeros(0)
 _HALVINGS = 60  # of an interval that holds an edge
 
@@ -196,7 +197,8 @@ def _edge(axis: Axis, band: tuple[float, Complex], gap: float) -> Fold:
     share = 0.5
     for _ in range(_HALVINGS):
         fold = _from_band(axis, inside, u)
-        if fold is not None and min(inside, gap) <= fold.x <= max(inside, gap):
+        slack = _AMBIGUOUS * abs(inside)
+        if fold is not None and min(inside, gap) - slack <= fold.x <= max(inside, gap) + slack:
             return fold
         middle = _between(inside, gap, share)
         status, solution = axis.classify(np.array([middle]))

@@ -166,14 +166,17 @@ class TraceEquation:
     def in_cone(self, u: Numbers, z: Numbers) -> Mask:
         """Whether every matrix of traces has a positive definite imaginary part (to rounding)."""
         good = np.ones(len(u), dtype=bool)
-        for g in self.symmetric(self.matrices(u, z)):
+        for g in self.symmetric(self.matrices(u, z)):  # averages: at one node of a fixed letter Im G may be singular
             scale = np.sqrt(np.abs(np.einsum("kpp->kp", g)))
             good &= _definite(g.imag, EPSILON * scale[:, :, None] * scale[:, None, :])
         return good
 
     def symmetric(self, matrices: list[Numbers]) -> list[Numbers]:
-        """Matrices of all sectors with the copies of blocks shared out, which makes them symmetric."""
-        return [g * root for g, root in zip(matrices, self._roots, strict=True)]
+        """The matrix of each sector, averaged over its nodes, with the copies of blocks shared out: symmetric."""
+        return [
+            np.sum([weight * matrices[k] for k, weight in average], axis=0) * self._roots[average[0][0]]
+            for average in self.tables.averages
+        ]
 
     def increasing(self, u: Real, z: Real) -> Mask:
         """Whether every matrix of traces of a real solution has a positive definite derivative."""
@@ -225,11 +228,11 @@ def _read(reads: list[_Reads], matrices: list[Numbers], absolute: bool = False) 
         matrix[..., r.rows, r.columns] @ (np.abs(r.coefficients) if absolute else r.coefficients)
         for r, matrix in zip(reads, matrices, strict=True) if r.rows.size
     ]
-    return np.sum(parts, axis=0)
+    return np.sum(parts, axis=0) if parts else np.zeros((*matrices[0].shape[:-2], reads[0].coefficients.shape[1]))
 
 
 def _flat(energy: Real) -> Real:
-    return energy.reshape(len(energy), -1)
+    return energy.reshape(len(energy), energy.shape[1] ** 2)
 
 
 def _combined(u: Numbers, sector: SectorTable) -> Numbers:

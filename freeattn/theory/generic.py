@@ -107,8 +107,11 @@ def generic_point(system: DysonSystem, relations: Relations) -> GenericPoint:
                           *(value.free_symbols for value in relations.coefficients.values())) - {sym.Z}
     chosen = {s: 1 + sp.Rational(7 * k * k + 3 * k + 5, 2003) for k, s in enumerate(sorted(symbols, key=str))}
 
+    far = {sym.Z: sp.Integer(_FAR)}
+
     @cache
     def number(value: sp.Expr) -> Any:
+        value = value.xreplace(far)
         if value.is_Rational:
             return context.mpf(int(value.p)) / int(value.q)
         real, imaginary = sp.N(value.subs(chosen), _DIGITS).as_real_imag()
@@ -149,8 +152,7 @@ def _solved(system: DysonSystem, context: Any, number: Any) -> dict[sp.Symbol, A
 
 def _table(system: DysonSystem, sector: Sector, number: Any) -> _Table:
     place = {p: i for i, p in enumerate(sector.blocks)}
-    far = {sym.Z: sp.Integer(_FAR)}
-    nodes = [(number(weight), [[number(c.xreplace(far)) for c in row] for row in matrix.tolist()])
+    nodes = [(number(weight), [[number(c) for c in row] for row in matrix.tolist()])
              for weight, matrix in constants_of(system, sector)]
     energy = []
     for target, weight, source in system.terms:
