@@ -27,6 +27,7 @@ __all__ = ["NetworkEngine"]
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
+_GUARD_DIGITS = 15
 _REFINEMENTS = (1, 3, 9)  # of the grid, until the masses of the bands add up
 _MOST_GAPS = 12  # that are found one after another inside bands of one grid
 _DEVIATIONS = np.linspace(-3.03, 2.97, 19)  # where most of a law lies, however narrow; not on edges such as ±2
@@ -51,6 +52,7 @@ class NetworkEngine(PanelEngine):
         mass: mass of the continuous part.
         signed: whether the law may have support below 0.
         centre: mean and standard deviation of the continuous part, near which a narrow law lives.
+        cancelling: decimal digits that terms of very unequal size, such as 1 and 1/h, cost at most.
 
     Raises:
         BranchError: when the bands that are found do not add up to the mass.
@@ -58,8 +60,9 @@ class NetworkEngine(PanelEngine):
 
     def __init__(
         self, tables: Callable[[int], DysonTables], size: float, mass: float, signed: bool = False,
-        centre: tuple[float, float] = (0.0, 0.0),
+        centre: tuple[float, float] = (0.0, 0.0), cancelling: int = 0,
     ) -> None:
+        self._cancelling = cancelling
         self._extra = centre[0] + centre[1] * _DEVIATIONS
         self._tables = tables
         self._equation = TraceEquation(tables(0))
@@ -197,7 +200,8 @@ class NetworkEngine(PanelEngine):
 
     def _traces(self, digits: int) -> PreciseTraces:
         if digits not in self._precise:
-            self._precise[digits] = PreciseTraces(self._tables(digits), self._equation, digits)
+            guard = _GUARD_DIGITS + digits + self._cancelling
+            self._precise[digits] = PreciseTraces(self._tables(digits + guard), self._equation, digits, guard)
         return self._precise[digits]
 
     def stieltjes_to(self, z: Any, digits: int) -> Any:

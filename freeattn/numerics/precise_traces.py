@@ -17,14 +17,15 @@ from freeattn.errors import BranchError, ConvergenceError
 from freeattn.numerics.dyson_tables import DysonTables, Read
 from freeattn.numerics.folds import Fold, bordered_system
 from freeattn.numerics.trace_equation import TraceEquation
+from freeattn.theory.inversion import inverted
 
 __all__ = ["PreciseTraces"]
 
-_GUARD_DIGITS = 15
 _LEAST_GAIN = 0.25  # each round must shrink the correction to this share
 _NEAR_START = 1e-4  # relative distance from the double solution beyond which it is another root
 
 Vector = list[Any]
+Matrix = list[list[Any]]
 
 
 class PreciseTraces:
@@ -34,11 +35,12 @@ class PreciseTraces:
         tables: the equation with mpmath numbers.
         equation: the same in doubles.
         digits: decimal digits of results.
+        guard: decimal digits that are carried beyond them.
     """
 
-    def __init__(self, tables: DysonTables, equation: TraceEquation, digits: int) -> None:
+    def __init__(self, tables: DysonTables, equation: TraceEquation, digits: int, guard: int) -> None:
         self.context = mpmath.MPContext()
-        self.context.dps = digits + _GUARD_DIGITS
+        self.context.dps = digits + guard
         self._tolerance = self.context.mpf(10) ** (-digits - 5)
         self._tables, self._equation = tables, equation
         self._entries = [_entries(self.context, sector) for sector in tables.sectors]
@@ -86,7 +88,7 @@ class PreciseTraces:
             u, x, phi = unknowns[:count], unknowns[count], unknowns[count + 1 :]
             matrices = self._inverses(u, x)
             first = [a - b for a, b in zip(u, self._read(matrices), strict=True)]
-            turned = [g * self._energy(k, phi) * g for k, g in enumerate(matrices)]
+            turned = [self._turned(k, g, phi) for k, g in enumerate(matrices)]
             second = [a - b for a, b in zip(phi, self._read(turned), strict=True)]
             third = self.context.fdot([self.context.mpf(v) for v in gauge], phi) - 1
             residual = [r / float(w) for r, w in zip([*first, *second, third], weights, strict=True)]
@@ -117,31 +119,40 @@ class PreciseTraces:
         number = self.context.mpc(value) if isinstance(value, complex) else self.context.mpf(float(value))
         return number * factor
 
-    def _inverses(self, u: Vector, z: Any) -> list[Any]:
+    def _inverses(self, u: Vector, z: Any) -> list[Matrix]:
         found = []
         for sector, (constant, point, terms) in zip(self._tables.sectors, self._entries, strict=True):
-            matrix = self.context.matrix(len(sector.weight))
+            matrix = self._zeros(len(sector.weight))
             for p, q, value in constant:
-                matrix[p, q] += value
+                matrix[p][q] += value
             for p, q, value in point:
-                matrix[p, q] -= value * z
+                matrix[p][q] -= value * z
             for e, p, q, value in terms:
-                matrix[p, q] -= value * u[e]
-            found.append(self.context.inverse(matrix))
+                matrix[p][q] -= value * u[e]
+            found.append(inverted(matrix, self.context))
         return found
 
-    def _energy(self, sector: int, direction: Vector) -> Any:
-        size = len(self._tables.sectors[sector].weight)
-        matrix = self.context.matrix(size)
+    def _turned(self, sector: int, inverse: Matrix, direction: Vector) -> Matrix:
+        """G·(Σ_e E_e direction_e)·G."""
+        size = len(inverse)
+        energy = self._zeros(size)
         for e, p, q, value in self._entries[sector][2]:
-            matrix[p, q] += value * direction[e]
-        return matrix
+            energy[p][q] += value * direction[e]
+        return _product(_product(inverse, energy), inverse)
+
+    def _zeros(self, size: int) -> Matrix:
+        return [[self.context.zero] * size for _ in range(size)]
 
     def _read(self, matrices: Sequence[Any]) -> Vector:
         return [self._read_one(reads, matrices) for reads in self._tables.reads]
 
     def _read_one(self, reads: tuple[Read, ...], matrices: Sequence[Any]) -> Any:
-        return self.context.fsum(c * matrices[k][p, q] for k, p, q, c in reads)
+        return self.context.fsum(c * matrices[k][p][q] for k, p, q, c in reads)
+
+
+def _product(left: Matrix, right: Matrix) -> Matrix:
+    columns = list(zip(*right, strict=True))
+    return [[sum(a * b for a, b in zip(row, column, strict=True)) for column in columns] for row in left]
 
 
 def _down(values: Vector) -> tuple[NDArray[Any], Any]:

@@ -228,7 +228,9 @@ def _read(reads: list[_Reads], matrices: list[Numbers], absolute: bool = False) 
         matrix[..., r.rows, r.columns] @ (np.abs(r.coefficients) if absolute else r.coefficients)
         for r, matrix in zip(reads, matrices, strict=True) if r.rows.size
     ]
-    return np.sum(parts, axis=0) if parts else np.zeros((*matrices[0].shape[:-2], reads[0].coefficients.shape[1]))
+    if parts:
+        return np.sum(parts, axis=0)
+    return np.zeros((*matrices[0].shape[:-2], reads[0].coefficients.shape[1]), dtype=matrices[0].dtype)
 
 
 def _flat(energy: Real) -> Real:

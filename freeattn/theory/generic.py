@@ -17,6 +17,7 @@ import sympy as sp
 from freeattn.errors import ConvergenceError
 from freeattn.theory import symbols as sym
 from freeattn.theory.dyson import DysonSystem, Sector
+from freeattn.theory.inversion import inverted
 from freeattn.theory.relations import Relations, constants_of
 from freeattn.theory.self_energy import Trace
 
@@ -179,21 +180,6 @@ def _inverse(table: _Table, traces: dict[Trace, Any], context: Any) -> list[list
         matrix = [list(row) for row in constant]
         for i, j, coefficient, source in table.energy:
             matrix[i][j] -= coefficient * traces[source]
-        inverse = _inverted(matrix, context)
+        inverse = inverted(matrix, context)
         total = [[a + weight * b for a, b in zip(*rows, strict=True)] for rows in zip(total, inverse, strict=True)]
     return total
-
-
-def _inverted(matrix: list[list[Any]], context: Any) -> list[list[Any]]:
-    """The inverse by Gauss and Jordan, with the largest pivots."""
-    size = len(matrix)
-    rows = [[*row, *(context.mpf(int(i == j)) for j in range(size))] for i, row in enumerate(matrix)]
-    for k in range(size):
-        best = max(range(k, size), key=lambda i: abs(rows[i][k]))
-        rows[k], rows[best] = rows[best], rows[k]
-        pivot = rows[k][k]
-        rows[k] = [value / pivot for value in rows[k]]
-        for i in range(size):
-            if i != k and (factor := rows[i][k]):
-                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return [row[size:] for row in rows]
