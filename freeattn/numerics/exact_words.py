@@ -132,7 +132,7 @@ def engine_of(exact: ExactWords) -> NetworkEngine:
     """
     first, second = (float(m) for m in exact._moments(2, _DOUBLE_DIGITS))
     if exact.endless and first > _DIVERGED:
-        raise NotCoveredError("the mean of this law grows with the number of heads: it has no limit for n_heads = infinity")
+        raise NotCoveredError("the mean of this law grows with the number of heads: no limit for infinitely many")
     mass = float(1 - sum((Fraction(atom.weight) for atom in exact.atoms), Fraction(0)))
     centre = (0.0, 0.0)
     if mass > 0:
@@ -175,7 +175,7 @@ def _sizes(system: DysonSystem, sizes: Mapping[Any, Any]) -> tuple[tuple[sp.Symb
     missing = sorted(set(needed) - {str(symbol) for symbol in found})
     if missing:
         raise InputError("sizes", None, f"a number for each of {', '.join(missing)}")
-    found |= {symbol: sp.Integer(1) for symbol in known.values() if symbol not in found}  # the law does not depend on it
+    found |= {symbol: sp.Integer(1) for symbol in known.values() if symbol not in found}  # no influence on the law
     return tuple(found.items())
 
 
