@@ -3,7 +3,8 @@
 Blocks of a pencil have natural sizes many decades apart, and an entry that is small beside its neighbours still has to
 be right to full relative accuracy. Up to four rows the inverse is the adjugate over the determinant, both as sums of
 products of entries: only cancellation that is in the problem itself costs digits. Larger matrices are inverted by LU
-after rows and columns have been brought to one size.
+after rows and columns have been brought to one size, and corrected once: what is left of the error of an entry is its
+own rounding, ε·(|G|·|A|·|G|).
 """
 
 from __future__ import annotations
@@ -75,5 +76,7 @@ def _balanced(matrices: Numbers) -> Numbers:
     usable = np.all(np.isfinite(balanced), axis=(1, 2))
     usable[usable] = np.linalg.det(balanced[usable]) != 0
     result = np.full_like(matrices, np.nan)
-    result[usable] = np.linalg.inv(balanced[usable]) * right[usable][:, :, None] * left[usable][:, None, :]
+    inverse = np.linalg.inv(balanced[usable])
+    inverse = inverse + inverse @ (np.eye(matrices.shape[1]) - balanced[usable] @ inverse)  # errors of each entry alone
+    result[usable] = inverse * right[usable][:, :, None] * left[usable][:, None, :]
     return result

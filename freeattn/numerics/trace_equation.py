@@ -29,7 +29,7 @@ Numbers = NDArray[Any]  # float64 on a real branch, complex128 elsewhere
 Mask = NDArray[np.bool_]
 
 EPSILON = float(np.finfo(np.float64).eps)
-TOLERANCE = 64 * EPSILON  # of B: a sum of a dozen products, each rounded
+TOLERANCE = 128 * EPSILON  # of B: a sum of some dozen products, each rounded
 _GOOD_ENOUGH = 8 * EPSILON  # of B: no further step can help
 _NEWTON_STEPS = 14
 _CONE = 1e-9  # how negative an eigenvalue of a normalized matrix may be by rounding
