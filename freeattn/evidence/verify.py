@@ -15,6 +15,7 @@ from freeattn.evidence.compare import ComparableLaw, LawTable
 from freeattn.evidence.criteria import MOST, Allowance, Criterion, criteria, expected_effects
 from freeattn.evidence.finite_size import FiniteSize, finite_size, reliable_beta
 from freeattn.evidence.sampling import Sample, check_sizes, sample, seed_sequence
+from freeattn.evidence.written import as_text, verdict
 from freeattn.model.attention import Attention
 from freeattn.model.scores import Softmax
 from freeattn.numerics.law import law as limiting_law
@@ -97,7 +98,7 @@ class Statistic:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Verification:
     """Simulated attention against a law.
 
@@ -116,6 +117,12 @@ class Verification:
     statistics: tuple[Statistic, ...]
     warnings: tuple[str, ...]
     samples: tuple[Sample, ...]
+
+    def __repr__(self) -> str:
+        return f"<Verification of {self.spec.name or self.spec.output}, {self.draws} draws: {verdict(self.rows())}>"
+
+    def __str__(self) -> str:
+        return as_text(self.rows(), ("softmax", "equivalent"))
 
     @property
     def passed(self) -> bool:

@@ -20,6 +20,7 @@ from freeattn.evidence.criteria import Allowance
 from freeattn.evidence.verify import CONFIDENCE, Estimate
 from freeattn.evidence.weights import seed_sequence
 from freeattn.evidence.words import Numbers, sample_words
+from freeattn.evidence.written import as_text, verdict
 from freeattn.model.expression import Expression
 from freeattn.numerics.law import law as limiting_law
 
@@ -81,7 +82,7 @@ class WordStatistic:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WordVerification:
     """Simulated words against their law.
 
@@ -98,6 +99,12 @@ class WordVerification:
     draws: int
     statistics: tuple[WordStatistic, ...]
     samples: tuple[Spectrum, ...]
+
+    def __repr__(self) -> str:
+        return f"<WordVerification of {self.expression}, {self.draws} draws: {verdict(self.rows())}>"
+
+    def __str__(self) -> str:
+        return as_text(self.rows(), ("simulated",))
 
     @property
     def passed(self) -> bool:
