@@ -37,6 +37,7 @@ __all__ = ["ExactWords", "engine_of", "words_law"]
 
 _DOUBLE_DIGITS = 17
 _ENDLESS = 40  # h = 10^40 stands for infinitely many heads
+_ALWAYS_MOMENTS = 2  # mean and second moment are needed for every law: computed once
 _DIVERGED = 1e20  # a mean that grows like h
 _MOST_ENDLESS_DIGITS = 35  # then
 
@@ -104,7 +105,7 @@ class ExactWords(ExactSide):
 
     def _moments(self, order: int, digits: int) -> tuple[sp.Rational, ...]:
         numbers = tuple(sorted(self.numbers(digits).items(), key=str))
-        return _exact_moments(self.system, order, numbers, digits)
+        return _exact_moments(self.system, max(order, _ALWAYS_MOMENTS), numbers, digits)[:order]
 
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:

@@ -93,11 +93,7 @@ def find_stretches(
 
 def _half(axis: Axis, size: float, signed: bool, refine: int, extra: Real) -> list[Stretch]:
     """The bands on one side of 0, that of `size`."""
-    x, status, u = _scanned(axis, size, _INNERMOST if signed else _FAR_DECADES[0], refine)
-    own = np.unique(extra[extra * size > 0])
-    if own.size:
-        more = axis.classify(own)
-        x, status, u = np.concatenate([x, own]), np.concatenate([status, more[0]]), np.concatenate([u, more[1]])
+    x, status, u = _scanned(axis, size, _INNERMOST if signed else _FAR_DECADES[0], refine, extra[extra * size > 0])
     known = np.flatnonzero(status != UNKNOWN)
     known = known[np.argsort(np.abs(x[known]))]
     x, status, u = x[known], status[known], u[known]
@@ -115,12 +111,13 @@ def _half(axis: Axis, size: float, signed: bool, refine: int, extra: Real) -> li
     return found
 
 
-def _scanned(axis: Axis, size: float, innermost: float, refine: int) -> Points:
+def _scanned(axis: Axis, size: float, innermost: float, refine: int, extra: Real) -> Points:
     """Points of one half of the axis: near the size of the law, and on outwards and inwards while still in a band.
 
     A finer grid also looks further inwards where the near part ends in a gap.
     """
-    x = size * 10.0 ** np.arange(*_NEAR_DECADES, 1 / (refine * _FINE))
+    x = np.concatenate([size * 10.0 ** np.arange(*_NEAR_DECADES, 1 / (refine * _FINE)), extra])
+    x = x[np.argsort(np.abs(x))]
     found = [(x, *axis.classify(x))]
     status, u = found[0][1:]
     if refine > 1 and status[0] == GAP:

@@ -16,6 +16,7 @@ Source: Helton-Rashidi Far-Speicher, IMRN 2007, rnm086, section 2 (the power ser
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import sympy as sp
@@ -78,6 +79,7 @@ class _Weights:
 
     def __init__(self, system: DysonSystem, numbers: dict[sp.Symbol, sp.Rational]) -> None:
         self._numbers = numbers
+        self._put = cache(self._put_numbers)
         values = [term.weight for term in system.terms]
         values += [system.copies_below(p, level) for p, b in enumerate(system.pencil.blocks)
                    for level in range(len(b.scope))]
@@ -91,7 +93,7 @@ class _Weights:
         self.ring, self.u, *generators = sp.ring(["u", *names], sp.QQ)
         self._generator = dict(zip(self._known, generators, strict=True))
 
-    def _put(self, value: sp.Expr) -> sp.Expr:
+    def _put_numbers(self, value: sp.Expr) -> sp.Expr:
         return value.subs(self._numbers) if self._numbers else value
 
     def __call__(self, value: sp.Expr) -> Any:
