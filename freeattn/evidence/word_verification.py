@@ -22,6 +22,7 @@ from freeattn.evidence.weights import seed_sequence
 from freeattn.evidence.words import Numbers, sample_words
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.expression import Expression
+from freeattn.model.word_sizes import checked_sizes
 from freeattn.numerics.law import law as limiting_law
 
 __all__ = ["WordStatistic", "WordVerification", "WordsLaw", "verify_words"]
@@ -147,12 +148,12 @@ def verify_words(
     if isinstance(seed, np.random.SeedSequence):
         raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
     given = dict(sizes or {})
+    found = _law_of(expression, of, given) if law is None else law  # before the draws: a refusal costs nothing
     samples = []
     for done, child in enumerate(seed_sequence(seed).spawn(int(draws)), start=1):
         samples.append(sample_words(expression, given, child, of))
         if progress is not None:
             progress(done, int(draws))
-    found = _law_of(expression, of, given) if law is None else law
     statistics = _Comparison(found, samples, _smallest(expression, given)).statistics()
     return WordVerification(expression, of, given, int(seed), int(draws), statistics, tuple(samples))
 
@@ -163,7 +164,7 @@ def _law_of(expression: Expression, of: str, sizes: Mapping[Any, Any]) -> WordsL
 
 
 def _smallest(expression: Expression, sizes: Mapping[Any, Any]) -> int:
-    numbers = Numbers(sizes)
+    numbers = Numbers(checked_sizes(expression, sizes))
     places = {place for letter in expression.letters for place in (letter.rows, letter.columns)}
     return min(numbers.size(place) for place in places | set(expression.shape))
 

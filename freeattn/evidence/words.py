@@ -18,6 +18,7 @@ from freeattn.evidence.weights import Matrix, seed_sequence, shares
 from freeattn.model.expression import Expression, Factor, Term
 from freeattn.model.letters import AnyLetter, Copies, Diagonal, Inclusion, Letter, Part, Space
 from freeattn.model.quantities import is_symbolic
+from freeattn.model.word_sizes import checked_sizes
 
 __all__ = ["LAWS", "Numbers", "sample_words"]
 
@@ -45,7 +46,7 @@ def sample_words(
     """
     if of not in LAWS:
         raise InputError("of", of, ", ".join(f'"{name}"' for name in LAWS))
-    draw = _Draw(expression, Numbers(sizes or {}), seed_sequence(seed))
+    draw = _Draw(expression, Numbers(checked_sizes(expression, sizes)), seed_sequence(seed))
     rows = draw.numbers.size(expression.rows)
     with threadpool_limits(1 if rows < _ONE_THREAD_BELOW else None, user_api="blas"):
         matrix = draw.matrix()

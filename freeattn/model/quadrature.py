@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-import mpmath
-
 from freeattn.errors import ConvergenceError, InputError
+from freeattn.model.precision import own_context
 from freeattn.model.quantities import is_symbolic
 from freeattn.model.scores import ScoreFunction
 
@@ -45,8 +44,7 @@ def thetas(scores: ScoreFunction, beta: Any, digits: int = 15) -> Thetas:
         ConvergenceError: when the quadrature cannot reach the digits (an undeclared kink is the usual cause).
         InputError: when g has no finite variance or is constant.
     """
-    context = mpmath.MPContext()
-    context.dps = digits + _GUARD_DIGITS
+    context = own_context(digits + _GUARD_DIGITS)
     exact = scores.exact_thetas(_to_context(beta, context), context)
     if exact is not None:
         return Thetas(exact[0], exact[1], context.mpf(10) ** (-digits) * exact[0])

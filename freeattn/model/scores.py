@@ -22,9 +22,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import mpmath
-
 from freeattn.errors import InputError
+from freeattn.model.precision import own_context
 
 __all__ = ["Entrywise", "Linear", "ReLU", "ScoreFunction", "Sigmoid", "Softmax", "as_scores"]
 
@@ -167,7 +166,7 @@ class Entrywise(ScoreFunction):
         object.__setattr__(self, "kinks", kinks)
 
     def to_form(self) -> object:
-        context = mpmath.MPContext()
+        context = own_context(15)
         values = [context.nstr(self.value(context.mpf(k) / 4, context), 15) for k in _PROBES]
         return {"entrywise": self.name, "normalized": self.normalized, "kinks": list(self.kinks), "values": values}
 

@@ -17,6 +17,7 @@ import mpmath
 from flint import fmpq, fmpq_poly
 
 from freeattn.errors import BranchError, ConvergenceError, NotCoveredError
+from freeattn.model.precision import own_context
 from freeattn.numerics.branch import physical_on_real_interval
 from freeattn.numerics.compile import fraction_of
 from freeattn.numerics.curve import ExactCurve
@@ -100,8 +101,7 @@ class _Exponents:
 
 
 def _special_points(curve: ExactCurve, digits: int) -> list[_Special]:
-    context = mpmath.MPContext()
-    context.dps = digits + 10
+    context = own_context(digits + 10)
     points = []
     for polynomial, power in curve.point:
         value = context.zero if power > 0 else None
@@ -118,8 +118,7 @@ def _critical_values(curve: ExactCurve, polynomial: fmpq_poly, digits: int) -> l
     previous: list[Any] = []
     for doubling in range(_DOUBLINGS):
         working = digits * 2**doubling
-        context = mpmath.MPContext()
-        context.dps = working + 10
+        context = own_context(working + 10)
         roots = real_roots(polynomial, working)
         values = [curve.point_at(q, context) for q in roots]
         tolerance = context.mpf(10) ** (-digits - 2)
@@ -180,6 +179,5 @@ def _image(curve: ExactCurve, end: _Special | None, infinity: Any, sign: int, di
     degree = sum(polynomial.degree() * power for polynomial, power in curve.point)
     if degree > 0:
         return sign * mpmath.inf, infinity
-    context = mpmath.MPContext()
-    context.dps = digits + 10
+    context = own_context(digits + 10)
     return to_context(curve.point_at_infinity, context), infinity

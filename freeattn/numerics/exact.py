@@ -12,21 +12,23 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-import mpmath
 import sympy as sp
 from flint import fmpq
 
 from freeattn.errors import InputError
 from freeattn.model.attention import Attention
+from freeattn.model.precision import own_context
 from freeattn.numerics.compile import CompiledCurve, compile_curve, rational_value
-from freeattn.numerics.polynomials import to_context
+from freeattn.numerics.polynomials import as_fmpq, to_context
 from freeattn.theory import symbols as sym
 from freeattn.theory.attention_laws import law_of
 from freeattn.theory.equivalent import equivalent_of
 from freeattn.theory.system import system_of
 from freeattn.theory.transforms import Law
 
-__all__ = ["Atom", "ExactLaw", "ExactSide", "exact_law"]
+__all__ = ["Atom", "ExactLaw", "ExactSide", "exact_context", "exact_law"]
+
+_GUARD_DIGITS = 10
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,9 @@ class ExactLaw(ExactSide):
 
     def unit(self, digits: int) -> Any:
         """What one unit of the curve is worth: θ₁, or 1/mean (an mpmath number)."""
-        context = _context(digits)
+        context = exact_context(digits)
         if self.mean_one:
-            return 1 / to_context(_fmpq(self._moments(1, digits)[0]), context)
+            return 1 / to_context(as_fmpq(self._moments(1, digits)[0]), context)
         if not isinstance(self.source, Attention):
             return context.one
         theta_1 = equivalent_of(self.source).numeric(digits + 15)[0]
@@ -110,9 +112,9 @@ class ExactLaw(ExactSide):
 
     def moments(self, order: int, digits: int) -> tuple[Any, ...]:
         """m_1 … m_order as mpmath numbers, from the exact series."""
-        context, unit = _context(digits), self.unit(digits)
+        context, unit = exact_context(digits), self.unit(digits)
         return tuple(
-            to_context(_fmpq(m), context) * unit**k for k, m in enumerate(self._moments(order, digits), 1)
+            to_context(as_fmpq(m), context) * unit**k for k, m in enumerate(self._moments(order, digits), 1)
         )
 
     def _moments(self, order: int, digits: int) -> tuple[sp.Rational, ...]:
@@ -124,9 +126,9 @@ class ExactLaw(ExactSide):
 
     def atoms_to(self, digits: int) -> tuple[tuple[Any, Any], ...]:
         """(location, weight) of each point mass as mpmath numbers, units included, ascending."""
-        context, unit = _context(digits), self.unit(digits)
+        context, unit = exact_context(digits), self.unit(digits)
         found = [
-            (to_context(_fmpq(location), context) * unit, to_context(rational_value(weight, digits), context))
+            (to_context(as_fmpq(location), context) * unit, to_context(rational_value(weight, digits), context))
             for location, weight in self._numeric(digits).atoms() if weight > 0
         ]
         return tuple(sorted(found))
@@ -183,7 +185,7 @@ def _ratio_of_thetas(spec: Attention, digits: int) -> fmpq:
     if equivalent.exact:
         return rational_value(sp.cancel(equivalent.theta_2 / equivalent.theta_1), digits)
     theta_1, theta_2 = equivalent.numeric(digits + 15)
-    context = _context(digits)
+    context = exact_context(digits)
     from_numbers = context.mpf(theta_2) / context.mpf(theta_1)
     return rational_value(sp.Float(from_numbers, digits + 15), digits)
 
@@ -193,14 +195,10 @@ def _substituted(expression: Law, numbers: tuple[tuple[sp.Symbol, fmpq], ...]) -
     return expression.substitute({symbol: sp.Rational(int(v.p), int(v.q)) for symbol, v in numbers})
 
 
-def _context(digits: int) -> Any:
-    context = mpmath.MPContext()
-    context.dps = digits + 10
-    return context
+def exact_context(digits: int) -> Any:
+    """A context with a few digits more than those asked for."""
+    return own_context(digits + _GUARD_DIGITS)
 
-
-def _fmpq(value: sp.Rational) -> fmpq:
-    return fmpq(int(value.p), int(value.q))
 
 
 def _weight(weight: sp.Expr) -> Fraction | float:

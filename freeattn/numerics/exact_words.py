@@ -14,24 +14,25 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-import mpmath
 import sympy as sp
-from flint import fmpq
 
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
 from freeattn.model.quadrature import thetas
+from freeattn.model.word_sizes import checked_sizes, families_of, quantities_of, spaces_of, symbols_of
 from freeattn.numerics.compile import rational_value
 from freeattn.numerics.dyson_tables import DysonTables, tables_of
-from freeattn.numerics.exact import Atom, ExactSide
+from freeattn.numerics.exact import Atom, ExactSide, exact_context
 from freeattn.numerics.network import NetworkEngine
-from freeattn.numerics.polynomials import to_context
+from freeattn.numerics.polynomials import as_fmpq, to_context
 from freeattn.theory.attention_words import Thetas, words_of
 from freeattn.theory.dyson import DysonSystem, dyson_of
+from freeattn.theory.field import as_expression
 from freeattn.theory.moments import moments
 from freeattn.theory.pencil import count_of, size_of
 from freeattn.theory.rank import atoms_of
+from freeattn.theory.splitting import alive, exact_values
 
 __all__ = ["ExactWords", "engine_of", "words_law"]
 
@@ -84,24 +85,24 @@ class ExactWords(ExactSide):
         numbers = self.numbers(digits or _DOUBLE_DIGITS)
         if not digits:
             return tables_of(self.system, numbers)
-        context = _context(digits)
+        context = exact_context(digits)
         return tables_of(self.system, numbers, lambda value: to_context(rational_value(value, digits), context))
 
     def unit(self, digits: int) -> Any:
         if self.endless and digits > _MOST_ENDLESS_DIGITS:
             limit = f"at most {_MOST_ENDLESS_DIGITS} for infinitely many heads by the pencil route"
             raise InputError("digits", digits, limit)
-        context = _context(digits)
+        context = exact_context(digits)
         if self.mean_one:
-            return 1 / to_context(_fmpq(self._moments(1, digits)[0]), context)
+            return 1 / to_context(as_fmpq(self._moments(1, digits)[0]), context)
         if not self.homogeneous:
             return context.one
         return context.mpf(thetas(self.pairs[0].scores, self.pairs[0].beta, digits + 15).theta_1)
 
     def moments(self, order: int, digits: int) -> tuple[Any, ...]:
-        context, unit = _context(digits), self.unit(digits)
+        context, unit = exact_context(digits), self.unit(digits)
         found = enumerate(self._moments(order, digits), 1)
-        return tuple(to_context(_fmpq(m), context) * unit**k for k, m in found)
+        return tuple(to_context(as_fmpq(m), context) * unit**k for k, m in found)
 
     def _moments(self, order: int, digits: int) -> tuple[sp.Rational, ...]:
         numbers = tuple(sorted(self.numbers(digits).items(), key=str))
@@ -109,17 +110,19 @@ class ExactWords(ExactSide):
 
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:
-        return tuple(Atom(float(location), weight) for location, weight in self._atoms)
+        return tuple(Atom(float(sp.N(location, _DOUBLE_DIGITS)), weight) for location, weight in self._atoms)
 
     @cached_property
-    def _atoms(self) -> tuple[tuple[sp.Rational, Fraction], ...]:
-        found = atoms_of(self.system.expression, self.system.pencil.of, self.numbers(_DOUBLE_DIGITS))
-        return tuple(sorted((sp.Rational(location), weight) for location, weight in found if weight > 0))
+    def _atoms(self) -> tuple[tuple[sp.Expr, Fraction], ...]:
+        return atoms_of(self.system.expression, self.system.pencil.of, self.numbers(_DOUBLE_DIGITS))
 
     def atoms_to(self, digits: int) -> tuple[tuple[Any, Any], ...]:
-        context, unit = _context(digits), self.unit(digits)
+        context, unit = exact_context(digits), self.unit(digits)
         return tuple(
-            (to_context(_fmpq(location), context) * unit, context.mpf(weight.numerator) / weight.denominator)
+            (
+                to_context(rational_value(location, digits), context) * unit,
+                context.mpf(weight.numerator) / weight.denominator,
+            )
             for location, weight in self._atoms
         )
 
@@ -151,54 +154,39 @@ def words_law(source: Attention | Expression, of: str, sizes: Mapping[Any, Any] 
         InputError: when symbols are left, or a size is given for something that does not occur.
     """
     if isinstance(source, Expression):
-        system = dyson_of(source, of)
-        return ExactWords(source, system, _sizes(system, sizes or {}))
+        values = _values(source, sizes)
+        return ExactWords(source, dyson_of(_alive(source, dict(values)), of), values)
     if source.symbolic:
         raise InputError("specification", "symbolic", "numbers for every field; derive() takes symbols")
     words = words_of(source)
-    return ExactWords(source, dyson_of(words.expression, words.of), words.values, words.thetas, words.homogeneous)
+    numbers = _numbers(words.values, words.thetas, words.homogeneous, _DOUBLE_DIGITS)
+    system = dyson_of(_alive(words.expression, numbers), words.of)
+    return ExactWords(source, system, words.values, words.thetas, words.homogeneous)
 
 
-def _sizes(system: DysonSystem, sizes: Mapping[Any, Any]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
-    """Values by symbol, from names, symbols or spaces; symbols of the expression that the law does not need may be
-    left out."""
-    needed = {str(symbol): symbol for symbol in _symbols(system)}
-    known = {str(symbol): symbol for symbol in _all_symbols(system.expression)} | needed
-    found = {}
-    for key, value in sizes.items():
-        if str(key) not in known:
-            allowed = f"one of {', '.join(sorted(known))}" if known else "nothing: the expression has no symbols"
-            raise InputError("sizes", str(key), allowed)
-        number = sp.sympify(value)
-        if not (number.is_number and number.is_extended_real and number.is_finite):
-            raise InputError(f"sizes[{key}]", value, "a number")
-        found[known[str(key)]] = sp.nsimplify(number, rational=True) if number.is_Float else number
-    missing = sorted(set(needed) - {str(symbol) for symbol in found})
+def _values(expression: Expression, sizes: Mapping[Any, Any] | None) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+    """A number for every symbol of an expression."""
+    given, kinds = checked_sizes(expression, sizes), symbols_of(expression)
+    missing = sorted(set(kinds) - set(given))
     if missing:
         raise InputError("sizes", None, f"a number for each of {', '.join(missing)}")
-    found |= {symbol: sp.Integer(1) for symbol in known.values() if symbol not in found}  # no influence on the law
-    return tuple(found.items())
+    quantities = [as_expression(quantity) for quantity, _ in quantities_of(expression)]
+    quantities += [count_of(family) for family in families_of(expression)]
+    quantities += [size_of(place) for place in spaces_of(expression)]
+    symbols = {symbol for quantity in quantities for symbol in quantity.free_symbols}
+    return tuple((s, as_expression(given[str(s)])) for s in sorted(symbols, key=str) if str(s) in given)
 
 
-def _all_symbols(expression: Expression) -> set[sp.Symbol]:
-    letters = expression.letters
-    spaces = {expression.rows, expression.columns, *(s for a in letters for s in (a.rows, a.columns))}
-    values = [size_of(place) for place in spaces] + [term.coefficient for term in expression.terms]
-    values += [getattr(letter, "variance", 1) for letter in letters]
-    values += [count_of(family) for letter in letters for family in letter.chain]
-    return {symbol for value in values for symbol in sp.sympify(value).free_symbols}
+def _alive(expression: Expression, numbers: Mapping[Any, Any]) -> Expression:
+    """Without words that are zero: traces that only they create have no equation.
 
-
-def _symbols(system: DysonSystem) -> set[sp.Symbol]:
-    """The symbols that the equation holds."""
-    values = [term.weight for term in system.terms]
-    values += [system.copies_below(p, 0) for p in range(len(system.pencil.blocks))]
-    values += [system.fixed(sector, p, q) for sector in system.sectors for p in sector.blocks for q in sector.blocks]
-    values += [share for share, _ in system.outputs]
-    nodes = [node for sector in system.sectors for node in sector.nodes]
-    values += [value for node in nodes for value in (node.weight, *dict(node.values).values())]
-    own = {symbol for node in nodes for symbol in dict(node.values)}
-    return {symbol for value in values for symbol in sp.sympify(value).free_symbols} - own
+    Raises:
+        InputError: when nothing is left.
+    """
+    left = alive(expression, exact_values(numbers))
+    if not left.terms:
+        raise InputError("expression", str(expression), "an expression that is not zero at the given numbers")
+    return left
 
 
 @lru_cache(maxsize=256)
@@ -209,7 +197,7 @@ def _numbers(
     found = {symbol: _rational(value.subs(endless), digits) for symbol, value in values if symbol not in endless}
     for pair in pairs:
         both = thetas(pair.scores, pair.beta, digits + 15)
-        context = _context(digits + 5)
+        context = exact_context(digits + 5)
         first, second = context.mpf(both.theta_1), context.mpf(both.theta_2)
         if homogeneous:
             first, second = context.one, second / first
@@ -228,13 +216,3 @@ def _exact_moments(
 def _rational(value: sp.Expr, digits: int) -> sp.Rational:
     number = rational_value(value, digits)
     return sp.Rational(int(number.p), int(number.q))
-
-
-def _context(digits: int) -> Any:
-    context = mpmath.MPContext()
-    context.dps = digits + 10
-    return context
-
-
-def _fmpq(value: sp.Rational) -> fmpq:
-    return fmpq(int(value.p), int(value.q))

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
+from freeattn.model.precision import own_context
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide, exact_law
 from freeattn.numerics.precise_integrals import as_number
@@ -112,7 +113,8 @@ class SpectralLaw:
             raise BranchError(f"the law has total mass {mass:.12g} instead of 1: a root is on the wrong branch")
         size = max(abs(b) for edges in self.edges for b in edges) if self.edges else 0.0
         found = self.integrate(lambda x: x)
-        if abs(found - self.mean) > _MASS_TOLERANCE * max(abs(self.mean), 1e-6 * size):
+        signed = any(a < 0 for a, _ in self.edges)  # terms of both signs cancel: relative to the size of the law then
+        if abs(found - self.mean) > _MASS_TOLERANCE * max(abs(self.mean), size if signed else 1e-6 * size):
             raise BranchError(
                 f"the law has mean {found:.12g} instead of {self.mean:.12g}: a root is on the wrong branch"
             )
@@ -325,21 +327,18 @@ def _digits(digits: int) -> int:
 
 def _rounded(value: Any, digits: int) -> Any:
     """An mpmath number rounded to the digits that were asked for."""
-    context = mpmath.MPContext()
-    context.dps = digits
+    context = own_context(digits)
     return +context.convert(value)
 
 
 def _mp(value: Fraction | float, digits: int) -> Any:
-    context = mpmath.MPContext()
-    context.dps = digits + 10
+    context = own_context(digits + 10)
     return as_number(context, value)
 
 
 def _one_number(name: str, value: Any, real: bool) -> Any:
     """One finite number, exactly: int, Fraction, float, decimal string, sympy or mpmath number."""
-    context = mpmath.MPContext()
-    context.dps = _MAX_DIGITS
+    context = own_context(_MAX_DIGITS)
     try:
         number = as_number(context, value)
     except (TypeError, ValueError, ZeroDivisionError):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import mpmath
 import numpy as np
 from flint import fmpq, fmpq_poly
 from numpy.typing import NDArray
 
 from freeattn.errors import ConvergenceError
+from freeattn.model.precision import own_context
 
 __all__ = [
+    "as_fmpq",
     "coprime_powers",
     "derivative_of_logarithm",
     "real_roots",
@@ -25,6 +26,11 @@ Factors = tuple[tuple[fmpq_poly, int], ...]
 _NEWTON_STEPS = 60
 _GUARD_DIGITS = 10
 _DOUBLINGS = 7  # up to 128 times the digits asked for
+
+
+def as_fmpq(value: Any) -> fmpq:
+    """A rational number of another library that has p and q."""
+    return fmpq(int(value.p), int(value.q))
 
 
 def coprime_powers(factors: Factors) -> tuple[fmpq, Factors]:
@@ -114,8 +120,7 @@ def real_roots(polynomial: fmpq_poly, digits: int) -> list[Any]:
 def _refined(polynomial: fmpq_poly, start: Any, digits: int) -> Any:
     """Close or very unequal roots cost digits: the working precision doubles until Newton settles to `digits`."""
     for doubling in range(_DOUBLINGS):
-        context = mpmath.MPContext()
-        context.dps = (digits + _GUARD_DIGITS) * 2**doubling
+        context = own_context((digits + _GUARD_DIGITS) * 2**doubling)
         root, step = _newton(polynomial, start, digits, context)
         if step <= context.mpf(10) ** (-digits) * abs(root):
             return root

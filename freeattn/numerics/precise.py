@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError
+from freeattn.model.precision import own_context
 from freeattn.numerics.curve import ExactCurve
 from freeattn.numerics.polynomials import to_context
 from freeattn.numerics.precise_integrals import PreciseIntegrals, as_number
@@ -38,8 +38,7 @@ class PreciseCurve:
         start: Callable[[complex], complex],
     ) -> None:
         self._curve, self._bands, self._gaps, self._start = curve, bands, gaps, start
-        self.context = mpmath.MPContext()
-        self.context.dps = digits + _GUARD_DIGITS
+        self.context = own_context(digits + _GUARD_DIGITS)
         self._tolerance = self.context.mpf(10) ** (-digits)
         self._integrals = PreciseIntegrals(self.context, bands, self.density, self._tolerance)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError
+from freeattn.model.precision import own_context
 from freeattn.numerics.dyson_tables import DysonTables, Read
 from freeattn.numerics.folds import Fold, bordered_system
 from freeattn.numerics.trace_equation import TraceEquation
@@ -39,8 +39,7 @@ class PreciseTraces:
     """
 
     def __init__(self, tables: DysonTables, equation: TraceEquation, digits: int, guard: int) -> None:
-        self.context = mpmath.MPContext()
-        self.context.dps = digits + guard
+        self.context = own_context(digits + guard)
         self._tolerance = self.context.mpf(10) ** (-digits - 5)
         self._tables, self._equation = tables, equation
         self._entries = [_entries(self.context, sector) for sector in tables.sectors]

@@ -68,7 +68,8 @@ class TraceEquation:
         phi = self.read(matrices)
         bound = self._bound(matrices, np.abs(u), np.abs(z))
         with np.errstate(all="ignore"):
-            residual = np.max(np.abs(phi - u) / bound, axis=1, initial=0.0)
+            distance = np.abs(phi - u)
+            residual = np.max(np.where(distance == 0, 0.0, distance / bound), axis=1, initial=0.0)
         return Value(matrices, phi, np.where(np.isfinite(residual), residual, np.inf))
 
     def output(self, matrices: list[Numbers]) -> Numbers:
@@ -127,7 +128,8 @@ class TraceEquation:
             diagonal = np.sqrt(np.abs(np.einsum("...pp->...p", g)))
             return np.maximum(np.abs(g), diagonal[..., :, None] * diagonal[..., None, :])
 
-        return _read(self._reads, [geometric(g) for g in matrices], absolute=True)
+        found = _read(self._reads, [geometric(g) for g in matrices], absolute=True)
+        return np.where(found == 0, 1.0, found)  # a trace that is zero has no size
 
     @staticmethod
     def solve(jacobian: Numbers, right: Numbers, size: Real) -> Numbers:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-import mpmath
 import sympy as sp
 
 from freeattn.errors import ConvergenceError
+from freeattn.model.precision import own_context
 from freeattn.theory import symbols as sym
 from freeattn.theory.dyson import DysonSystem, Sector
 from freeattn.theory.inversion import inverted
@@ -102,8 +102,7 @@ def generic_point(system: DysonSystem, relations: Relations) -> GenericPoint:
     Raises:
         ConvergenceError: when the iteration does not settle.
     """
-    context = mpmath.MPContext()
-    context.dps = _DIGITS
+    context = own_context(_DIGITS)
     symbols = set().union(*(term.weight.free_symbols for term in system.terms),
                           *(value.free_symbols for value in relations.coefficients.values())) - {sym.Z}
     chosen = {s: 1 + sp.Rational(7 * k * k + 3 * k + 5, 2003) for k, s in enumerate(sorted(symbols, key=str))}

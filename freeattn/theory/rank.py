@@ -5,9 +5,9 @@ spaces count with their sizes, once for each copy, and a letter of one copy coun
 thinnest cut is the largest flow. Cuts through other bases of what follows the nodes count as well: of several (see
 `theory.thin_basis`, and the automaton of Mᵀ) the smallest bound is taken. It is attained for all that has been tried.
 
-With the constant part c of M (the coefficient of the identity), M − a has full rank for a ≠ c in the limit, so the
-law of M has an atom at c alone, of mass 1 − rank(M − c)/size, and the law of M Mᵀ one at c², from the rank of
-M Mᵀ − c². Diagonal letters are numbers on their eigenspaces, and may give one atom for each.
+With the constant part c of M (the identity and diagonal letters, block by block over parts and eigenspaces), atoms of
+the law of M are looked for at the eigenvalues a of c, with mass 1 − rank(M − a)/size, and atoms of the law of M Mᵀ at
+those of c cᵀ. As ranks are upper bounds, masses are lower bounds; the numerical law refuses masses that do not add up.
 
 Source: Ford-Fulkerson; Mai-Speicher-Yin, The free field: realization via unbounded operators and Atiyah property,
 arXiv 1905.08187 (atoms from the inner rank).
@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 
 import sympy as sp
 
+from freeattn.errors import NotCoveredError
 from freeattn.model.expression import Expression, Factor, identity
 from freeattn.model.letters import Copies, Inclusion
 from freeattn.theory.automaton import START, Automaton, Edge, Node, automaton_of
@@ -66,14 +67,14 @@ def atoms_of(
 
     Raises:
         InputError: when a size or count is not a rational number, or M is not self-adjoint where it should be.
+        NotCoveredError: when the constant part of M tells copies of the rows apart.
     """
     values = exact_values(values)
     check_product(expression, of)
     matrix = expression.T if of == "cogram" else expression
     size = number_in(f"size of {matrix.rows}", size_of(matrix.rows), values)
-    power = 1 if of == "self-adjoint" else 2
     atoms = []
-    for location in sorted({constant**power for constant in _constants(matrix, values)} | {sp.Integer(0)}):
+    for location in sorted(_constants(matrix, of, values) | {sp.Integer(0)}):
         square = matrix if of == "self-adjoint" else matrix @ matrix.T
         shifted = matrix if location == 0 else square - location * identity(matrix.rows)
         mass = 1 - generic_rank(shifted, values) / size
@@ -82,13 +83,38 @@ def atoms_of(
     return tuple(atoms)
 
 
-def _constants(matrix: Expression, values: Values) -> set[sp.Expr]:
-    """The coefficients of the identity in M, on each eigenspace of diagonal letters."""
-    terms = split(matrix, values).expression.terms
-    return {
-        as_expression(term.coefficient) for term in terms
-        if all(isinstance(factor.letter, Inclusion) for factor in term.word)
-    }
+def _constants(matrix: Expression, of: Product, values: Values) -> set[sp.Expr]:
+    """Where atoms may be: the eigenvalues of c cᵀ, or of c for the law of M itself.
+
+    c is the constant part of M, block by block over parts of direct sums and eigenspaces of diagonal letters.
+
+    Raises:
+        NotCoveredError: when the constant part tells copies of the rows apart.
+    """
+    entries: dict[tuple[Any, Any], sp.Expr] = {}
+    for term in split(matrix, values).expression.terms:
+        if all(isinstance(factor.letter, Inclusion) for factor in term.word):
+            row = tuple(factor.letter for factor in term.word if not factor.transposed)
+            column = tuple(factor.letter for factor in term.word if factor.transposed)
+            if any(letter.chain for letter in row):
+                raise NotCoveredError(f"atoms of a law whose constant part {term} is on the rows of several copies")
+            entries[row, column] = entries.get((row, column), sp.Integer(0)) + as_expression(term.coefficient)
+    rows, columns = (list(dict.fromkeys(key[k] for key in entries)) for k in range(2))
+    if of == "self-adjoint":
+        constant = sp.Matrix([[entries.get((p, q), sp.Integer(0)) for q in rows] for p in rows])
+    else:
+        copies = {q: _copies(tuple(f for letter in q for f in letter.chain), values) for q in columns}
+        constant = sp.Matrix([[_paired(entries, p, q, copies) for q in rows] for p in rows])
+    return set(constant.eigenvals()) if rows else set()
+
+
+def _paired(entries: dict[tuple[Any, Any], sp.Expr], first: Any, second: Any, copies: dict[Any, Fraction]) -> sp.Expr:
+    """An entry of c cᵀ."""
+    parts = (
+        entries[first, q] * entries[second, q] * sp.Rational(count.numerator, count.denominator)
+        for q, count in copies.items() if (first, q) in entries and (second, q) in entries
+    )
+    return sp.Add(*parts)
 
 
 def _network(automaton: Automaton, values: Values) -> Network:

@@ -22,7 +22,7 @@ from freeattn.model.quantities import as_quantity
 from freeattn.theory.field import as_expression
 from freeattn.theory.pencil import size_of
 
-__all__ = ["Split", "Values", "exact_values", "number_in", "split"]
+__all__ = ["Split", "Values", "alive", "exact_values", "number_in", "split"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def split(expression: Expression, values: Mapping[Any, Any] | None = None, rank_
         rank_only: whether eigenvalues may be put together, and changed, as long as the generic rank stays.
     """
     values = exact_values(values)
-    terms = [term for term in expression.terms if not _vanishes(term, values)]
+    terms = alive(expression, values).terms
     letters = [a for a in expression.letters if isinstance(a, Diagonal)]
     apart = not rank_only or _told_apart(terms)
     classes = {a.space: _classes([b for b in letters if b.space == a.space], apart, values) for a in letters}
@@ -77,6 +77,12 @@ def split(expression: Expression, values: Mapping[Any, Any] | None = None, rank_
     return Split(renewed, spaces.sizes)
 
 
+def alive(expression: Expression, values: Values) -> Expression:
+    """The expression without the words that are zero at the given values."""
+    kept = tuple(term for term in expression.terms if not _vanishes(term, values))
+    return expression if len(kept) == len(expression.terms) else Expression(expression.rows, expression.columns, kept)
+
+
 def _vanishes(term: Term, values: Values) -> bool:
     """Whether a coefficient, or the variance of a letter, is zero at the given values."""
     letters = (factor.letter for factor in term.word)
@@ -84,7 +90,7 @@ def _vanishes(term: Term, values: Values) -> bool:
     return any(as_expression(scale).xreplace(values) == 0 for scale in scales)
 
 
-def _told_apart(terms: list[Term]) -> bool:
+def _told_apart(terms: tuple[Term, ...]) -> bool:
     bare = [tuple(f for f in term.word if not isinstance(f.letter, Diagonal)) for term in terms]
     return len(set(bare)) < len(bare) or () in bare
 
