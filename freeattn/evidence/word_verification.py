@@ -147,6 +147,7 @@ def verify_words(
         raise InputError("draws", draws, "an integer of at least 2")
     if isinstance(seed, np.random.SeedSequence):
         raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
+    checked_sizes(expression, sizes)
     given = dict(sizes or {})
     found = _law_of(expression, of, given) if law is None else law  # before the draws: a refusal costs nothing
     samples = []
@@ -179,7 +180,8 @@ class _Comparison:
         self._size = math.sqrt(self._moments[1])  # the natural unit of a law that may be symmetric about 0
         count = len(samples[0])
         self._quantiles = np.asarray(law.quantile((np.arange(count) + 0.5) / count), dtype=float)
-        low, high = float(law.edges[0][0]), float(law.edges[-1][1])
+        ends = (law.edges[0][0], law.edges[-1][1]) if law.edges else law.quantile(np.array([0.0, 1.0]))
+        low, high = (float(end) for end in ends)
         margin = (high - low) * count ** (-2 / 3)  # a soft edge fluctuates on the relative scale n^{−2/3}
         self._reach = (low - margin, high + margin)
 

@@ -291,8 +291,12 @@ def diagonal(
         weights: the fraction of the space that each eigenvalue has: positive, of sum 1, or counts. Equal by default.
     """
     _whole(name, space)
-    values = tuple(eigenvalues)
-    return _single(Diagonal(name, space, values, (1,) * len(values) if weights is None else tuple(weights)))
+    try:
+        values = tuple(eigenvalues)
+        shares = (1,) * len(values) if weights is None else tuple(weights)
+    except TypeError:
+        raise InputError(f"eigenvalues or weights of {name}", (eigenvalues, weights), "sequences of numbers") from None
+    return _single(Diagonal(name, space, values, shares))
 
 
 def identity(space: Space) -> Expression:

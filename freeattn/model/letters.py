@@ -88,6 +88,7 @@ class Copies:
 
     def sum(self, expression: AnySummable) -> AnySummable:
         """Σ_r expression_r, where each letter that is declared per this family stands for its copy r."""
+        _check_expression(f"{self}.sum", expression)
         return expression.summed(self)
 
     def concatenate(self, expression: AnySummable, name: str | None = None) -> AnySummable:
@@ -236,6 +237,11 @@ def _normalized(field: str, weights: Sequence[Quantity]) -> tuple[Quantity, ...]
     if total != 1 and not counts and (is_symbolic(total) or abs(total - 1) > _ROUNDING):
         raise InputError(field, weights, allowed)
     return found if total == 1 else tuple(ratio(weight, total) for weight in found)
+
+
+def _check_expression(field: str, value: object) -> None:
+    if not hasattr(value, "summed"):
+        raise InputError(field, value, "an expression in letters")
 
 
 def _check_name(kind: str, name: object) -> None:

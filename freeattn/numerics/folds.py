@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from freeattn.numerics.trace_equation import EPSILON, TraceEquation
 
-__all__ = ["Fold", "bordered_system", "find_fold"]
+__all__ = ["RANK_TOLERANCE", "Fold", "bordered_system", "find_fold"]
 
 Real = NDArray[np.float64]
 
 _STEPS = 30
+RANK_TOLERANCE = 1e-11  # of singular values of the bordered matrix, in natural units: below is rounding
 _SETTLED = 64 * EPSILON  # relative change of x in a last step
 _SEMIDEFINITE = 1e-6  # relative: eigenvalues of the direction that may be on the wrong side
 
@@ -40,7 +41,7 @@ def find_fold(equation: TraceEquation, x: float, traces: Real, direction: Real) 
     count = equation.count
     u, size = traces.astype(float), np.maximum(np.abs(traces), np.finfo(float).tiny)
     phi = direction / np.linalg.norm(direction / size)
-    gauge = phi / size**2
+    gauge = phi / size / size
     gauge /= gauge @ phi
     scale = np.concatenate([size, [abs(x)], size])
     for _ in range(_STEPS):
@@ -50,9 +51,9 @@ def find_fold(equation: TraceEquation, x: float, traces: Real, direction: Real) 
             scaled = matrix * scale / weights[:, None]
         if not (np.isfinite(scaled).all() and np.isfinite(residual).all()):
             return None
-        try:
+        try:  # least squares: where edges of two branches coincide, the null space has more than one dimension
             with np.errstate(all="ignore"):
-                step = -scale * np.linalg.solve(scaled, residual / weights)
+                step = -scale * np.linalg.lstsq(scaled, residual / weights, rcond=RANK_TOLERANCE)[0]
         except np.linalg.LinAlgError:
             return None
         if not np.isfinite(step).all():

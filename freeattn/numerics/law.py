@@ -27,11 +27,13 @@ __all__ = ["Atom", "SpectralLaw", "law"]
 Array = NDArray[np.float64]
 
 ROUTES = ("transform", "pencil")
+PRODUCTS = ("gram", "cogram", "self-adjoint")
 DOUBLE_DIGITS = 15
 _MAX_DIGITS = 2000
 _LEVEL_ROUNDING = 1e-13  # of a computed mass: a level this little above it still belongs to it
 _EDGE_DIGITS = 20  # rounded once to a double
 _MASS_TOLERANCE = 1e-9  # of total mass, and of the mean relative to itself; panels are resolved to about 1e-13
+_FAR = 1e6  # times the reach of the law: what the series at infinity leaves out is below rounding
 _QUANTILE_STEPS = 200
 
 
@@ -62,13 +64,15 @@ def law(
             raise InputError(name, value, "nothing, unless the source is an expression in letters")
     if isinstance(source, Law) or (isinstance(source, Attention) and _takes_transforms(source, route)):
         if route == "pencil":
-            raise NotCoveredError("a law expression has no pencil: build the matrix from letters instead")
+            raise InputError("route", route, '"transform" for a law expression: it has no matrix')
         exact = exact_law(source)
         return SpectralLaw(RationalEngine(exact.curve), exact)
+    if of not in PRODUCTS:
+        raise InputError("of", of, ", ".join(f'"{name}"' for name in PRODUCTS))
     if not isinstance(source, (Attention, Expression)):
         raise InputError("source", source, "an Attention, an expression in letters, or a law expression")
     if words and route == "transform":
-        raise NotCoveredError("an expression in letters has no closed law of its own: use the pencil route")
+        raise InputError("route", route, '"pencil" for an expression in letters')
     by_words = importlib.import_module("freeattn.numerics.exact_words")  # closed laws do without it
     words_exact = by_words.words_law(source, of, sizes)
     return SpectralLaw(by_words.engine_of(words_exact), words_exact)
@@ -166,7 +170,8 @@ class SpectralLaw:
         """ρ(x) = Im m(x + i0)/π of the continuous part: 0 outside the bands, inf at a hard edge; atoms are not in it.
 
         Raises:
-            InputError: for NaN or infinite x.
+            InputError: for NaN or infinite x, and at an atom inside a band.
+            BranchError: at a singular point, such as a cusp, that doubles do not resolve.
         """
         if _digits(digits) > DOUBLE_DIGITS:
             unit = self._exact.unit(digits)
@@ -176,6 +181,9 @@ class SpectralLaw:
                 return mpmath.inf
             return _rounded(self._engine.density_to(point, digits) / unit, digits)
         points = _real_array("x", x, finite=True)
+        for atom in self.atoms:
+            if (points == atom.location).any() and any(a < atom.location < b for a, b in self.edges):
+                raise InputError("x", atom.location, "a point off an atom that lies inside a band")
         return _as_given(x, self._engine.density(points / self._unit) / self._unit)
 
     def cdf(self, x: ArrayLike, digits: int = DOUBLE_DIGITS) -> Any:
@@ -268,13 +276,29 @@ class SpectralLaw:
             unit = self._exact.unit(digits)
             self._refuse_atoms(np.array([complex(number)]))
             return _rounded(self._engine.stieltjes_to(number / unit, digits) / unit, digits)
-        points = np.asarray(z, dtype=complex)
+        try:
+            points = np.asarray(z, dtype=complex)
+        except (TypeError, ValueError):
+            raise InputError("z", z, "complex numbers") from None
         if not np.isfinite(points).all():
             raise InputError("z", complex(points[~np.isfinite(points)].flat[0]), "a finite complex number")
         self._refuse_atoms(points)
-        scaled = np.asarray(points.ravel() / self._unit, dtype=complex)
-        m = self._engine.stieltjes(scaled).reshape(points.shape) / self._unit
-        return complex(m) if np.ndim(z) == 0 else m
+        flat = points.ravel()
+        m, far = self._far(flat), np.abs(flat) > _FAR * self._reach
+        m[~far] = self._engine.stieltjes(flat[~far] / self._unit) / self._unit
+        return complex(m[0]) if np.ndim(z) == 0 else m.reshape(points.shape)
+
+    @cached_property
+    def _reach(self) -> float:
+        """The largest modulus of a point of the support."""
+        return max([abs(x) for band in self.edges for x in band] + [abs(atom.location) for atom in self.atoms])
+
+    def _far(self, z: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        """−1/z − m₁/z² − m₂/z³: m to rounding at |z| > 10⁶ × the support; it takes no equation to its limits."""
+        first, second = self.moments(2)
+        inverse = np.zeros_like(z)
+        np.divide(1, z, out=inverse, where=np.abs(z) > _FAR * self._reach)
+        return np.asarray(-inverse - first * inverse**2 - second * inverse**3)
 
     def _refuse_atoms(self, points: NDArray[np.complex128]) -> None:
         for atom in self.atoms:

@@ -32,6 +32,10 @@ _REFINEMENTS = (1, 3, 9)  # of the grid, until the masses of the bands add up
 _MOST_GAPS = 12  # that are found one after another inside bands of one grid
 _DEVIATIONS = np.linspace(-3.03, 2.97, 19)  # where most of a law lies, however narrow; not on edges such as ±2
 _MASS_TOLERANCE = 1e-9
+_RELIABLE = 1e-6  # relative error by rounding beyond which no number is returned
+_DOUBLE_EDGES = 20  # digits up to which an edge is rounded to a double afterwards
+_EDGE_ULPS = 4  # of x: an edge given as a double
+_NEAR_ENDS = 1e-2  # angle from the ends of a band within which the series of the panels is accurate
 _RESOLVED = 1e-11  # of panels: near x = 0 terms cancel and ρ keeps fewer digits than elsewhere
 
 
@@ -72,6 +76,7 @@ class NetworkEngine(PanelEngine):
         self._integrals: dict[int, PreciseIntegrals] = {}
         self._stretches, self._panels = self._resolved(size, mass, signed)
 
+    @np.errstate(all="ignore")
     def _resolved(self, size: float, mass: float, signed: bool) -> tuple[tuple[Stretch, ...], tuple[PanelBand, ...]]:
         """Bands on finer and finer grids until their masses add up; a point found in a gap inside a band is kept."""
         if mass <= _MASS_TOLERANCE:
@@ -137,11 +142,21 @@ class NetworkEngine(PanelEngine):
 
         def edge(fold: Fold | None, order: Fraction) -> Edge:
             if fold is not None:
-                return Edge(precise.fold(fold), None, half)
+                return Edge(self._edge_to(fold, digits), None, half)
             return Edge(zero, None, 1 / order - 1)
 
         return tuple(Band(edge(s.left, s.order), edge(s.right, s.order)) for s in self._stretches)
 
+    def _edge_to(self, fold: Fold, digits: int) -> Any:
+        precise = self._traces(digits)
+        try:
+            return precise.fold(fold)
+        except ConvergenceError:
+            if digits > _DOUBLE_EDGES:
+                raise
+            return precise.context.mpf(fold.x)  # the fold of the double solver, good to a few ulps
+
+    @np.errstate(all="ignore")  # a number that is not finite is refused
     def density(self, x: Array) -> Array:
         result = np.zeros(x.shape)
         for panel, stretch in zip(self.panels, self._stretches, strict=True):
@@ -155,25 +170,41 @@ class NetworkEngine(PanelEngine):
     def _density_in(self, x: Array, panel: PanelBand, stretch: Stretch) -> Array:
         theta = panel.map.angle(x)
         rho = panel.density_series(theta)
-        inner = ~near_edge(panel, x)
-        if inner.any():
-            rho[inner] = self._solve_band(x[inner], panel.guess(theta[inner]), stretch)[1]
+        inner = np.flatnonzero(~near_edge(panel, x))
+        if inner.size:
+            u, found = self._solve_band(x[inner], panel.guess(theta[inner]), stretch)
+            good = self._equation.output_error(u, x[inner].astype(complex)) <= _RELIABLE * np.pi * found
+            near_ends = np.minimum(theta[inner], np.pi / 2 - theta[inner]) < _NEAR_ENDS
+            self._refuse_singular(x[inner], good | near_ends)  # near ends the series stays
+            rho[inner[good]] = found[good]
         return rho
+
+    def _refuse_singular(self, points: Array | Complex, good: NDArray[np.bool_]) -> None:
+        if not good.all():
+            raise BranchError(
+                f"at {points[~good][0]:.17g} (before scaling) the law is singular, as at a cusp or beside an atom, and "
+                "doubles do not resolve it: take a point farther away"
+            )
 
     # The Stieltjes transform -------------------------------------------------------------------------------------
 
+    @np.errstate(all="ignore")
     def stieltjes(self, z: Complex) -> Complex:
         result = np.empty(z.shape, dtype=complex)
         real = z.imag == 0
         if (~real).any():
             upper = np.where(z.imag > 0, z, np.conj(z))[~real]
-            m = self._equation.output(self._equation.matrices(self._descent.solve(upper), upper))
+            m = self._checked_output(self._descent.solve(upper), upper)
             result[~real] = np.where(z.imag[~real] > 0, m, np.conj(m))
         if real.any():
             x = z.real[real]
-            m = self._equation.output(self._equation.matrices(self._on_axis(x), x.astype(complex)))
-            result[real] = m
+            result[real] = self._checked_output(self._on_axis(x), x.astype(complex))
         return result
+
+    def _checked_output(self, u: Complex, z: Complex) -> Complex:
+        m = self._equation.output(self._equation.matrices(u, z))
+        self._refuse_singular(z, self._equation.output_error(u, z) <= _RELIABLE * np.abs(m))
+        return m
 
     def _on_axis(self, x: Array) -> Complex:
         """The solution at real points, boundary values from the upper half-plane."""
@@ -189,11 +220,23 @@ class NetworkEngine(PanelEngine):
         outside = np.isnan(u).any(axis=1)
         if outside.any():
             status, u[outside] = self._axis.classify(x[outside])
+            near = self._at_edge(x[outside])
+            u[outside] = np.where(np.isnan(near), u[outside], near)
+            status = np.where(np.isnan(near).any(axis=1), status, GAP)
             if not (status == GAP).all():
                 raise ConvergenceError(
                     f"the Stieltjes transform at {x[outside][status != GAP][0]!r}", 1.0, 0.0,
                     "the point is too near an edge, or 0: take another point, or Im z > 0",
                 )
+        return u
+
+    def _at_edge(self, x: Array) -> Complex:
+        """The solution at points that are an edge to rounding; not-a-number elsewhere."""
+        u = np.full((x.size, self._equation.count), np.nan + 0j)
+        for stretch in self._stretches:
+            for fold in (stretch.left, stretch.right):
+                if fold is not None:
+                    u[np.abs(x - fold.x) <= _EDGE_ULPS * np.spacing(np.abs(fold.x))] = fold.traces
         return u
 
     # Any precision -------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from freeattn.errors import BranchError, ConvergenceError
 from freeattn.model.precision import own_context
 from freeattn.numerics.dyson_tables import DysonTables, Read
-from freeattn.numerics.folds import Fold, bordered_system
+from freeattn.numerics.folds import RANK_TOLERANCE, Fold, bordered_system
 from freeattn.numerics.trace_equation import TraceEquation
 from freeattn.theory.inversion import inverted
 
@@ -68,7 +68,7 @@ class PreciseTraces:
             return [self._up(step * s, scaled[1]) for step, s in zip(inverse @ scaled[0], sizes, strict=True)]
 
         u = self._corrected([self._up(v, self.context.one) for v in start], correction, sizes)
-        drift = max(abs(complex(v) - w) / s for v, w, s in zip(u, start, sizes, strict=True))
+        drift = max((abs(complex(v) - w) / s for v, w, s in zip(u, start, sizes, strict=True)), default=0.0)
         if drift > _NEAR_START:
             raise BranchError(f"Newton at {self.context.nstr(z, 10)} moved from its start to another root")
         return u
@@ -78,10 +78,10 @@ class PreciseTraces:
         equation, count = self._equation, self._equation.count
         size = np.maximum(np.abs(fold.traces), np.finfo(float).tiny)
         direction = fold.direction / np.linalg.norm(fold.direction / size)
-        gauge = direction / size**2 / (direction @ (direction / size**2))
+        gauge = direction / size / size / np.sum((direction / size) ** 2)
         _, matrix = bordered_system(equation, fold.traces, fold.x, direction, gauge)
         scale, weights = np.concatenate([size, [abs(fold.x)], size]), np.concatenate([size, size, [1.0]])
-        inverse = np.linalg.inv(matrix * scale / weights[:, None])
+        inverse = np.linalg.pinv(matrix * scale / weights[:, None], rcond=RANK_TOLERANCE)
 
         def correction(unknowns: Vector) -> Vector:
             u, x, phi = unknowns[:count], unknowns[count], unknowns[count + 1 :]
@@ -101,7 +101,7 @@ class PreciseTraces:
 
     def _corrected(self, u: Vector, correction: Any, sizes: NDArray[np.float64]) -> Vector:
         last = self.context.inf
-        while True:
+        while u:
             step = correction(u)
             u = [a + b for a, b in zip(u, step, strict=True)]
             change = max(abs(s) / float(size) for s, size in zip(step, sizes, strict=True))
@@ -113,6 +113,7 @@ class PreciseTraces:
                     "the point is too near an edge or the branch is ill-conditioned: ask at another point",
                 )
             last = change
+        return u
 
     def _up(self, value: Any, factor: Any) -> Any:
         number = self.context.mpc(value) if isinstance(value, complex) else self.context.mpf(float(value))
@@ -156,7 +157,7 @@ def _product(left: Matrix, right: Matrix) -> Matrix:
 
 def _down(values: Vector) -> tuple[NDArray[Any], Any]:
     """Numbers as doubles times a common factor, so that small residuals do not underflow."""
-    factor = max(abs(v) for v in values)
+    factor = max((abs(v) for v in values), default=0)
     if factor == 0:
         return np.zeros(len(values)), factor
     shares = [v / factor for v in values]

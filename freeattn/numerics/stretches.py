@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.errors import BranchError, ConvergenceError
+from freeattn.errors import BranchError, ConvergenceError, NotCoveredError
 from freeattn.numerics.folds import Fold, find_fold
 from freeattn.numerics.real_axis import BAND, GAP, UNKNOWN, Axis
 
@@ -31,6 +31,7 @@ _HIGHEST_ORDER = 64  # of a hard edge: as many factors have to vanish at one poi
 _VANISHING = 1e-9  # a factor that goes like x^{1/k} is known to rounding only: smaller ones are zero for all we know
 _DIVERGES = -0.02  # power of |x| below which ρ is taken to diverge at 0
 _POWER_TOLERANCE = 0.02  # of the power of x near 0, where corrections are of relative order x^{1/k}
+_NO_FOLD = 1e-8  # relative: Newton's method finds a square-root edge from much farther away
 _AMBIGUOUS = 1e-7  # relative distance from an edge within which rounding decides on which side a point seems to lie
 _NOWHERE: Real = np.zeros(0)
 _HALVINGS = 60  # of an interval that holds an edge
@@ -74,6 +75,7 @@ def find_stretches(
 
     Raises:
         ConvergenceError: when an edge is not found between a point in a band and one in a gap.
+        NotCoveredError: when a band ends away from 0 and not like a square root.
         BranchError: when no band is found, or the grid ends inside one.
     """
     halves = [_half(axis, sign * size, signed, refine, extra) for sign in ((-1, 1) if signed else (1,))]
@@ -204,6 +206,11 @@ def _edge(axis: Axis, band: tuple[float, Complex], gap: float) -> Fold:
         elif status[0] == GAP:
             gap = middle
         share = 0.5 if status[0] else share / 2  # too near the edge to tell: nearer to the band
+        if abs(inside - gap) <= _NO_FOLD * abs(inside):
+            raise NotCoveredError(
+                f"the law has an end of a band about {inside:.10g} (before scaling) that is no square-root edge, such "
+                "as a density that diverges there; other ends are available at 0 only"
+            )
     raise ConvergenceError("an edge", abs(inside - gap), 0.0, f"it lies between {inside!r} and {gap!r}")
 
 

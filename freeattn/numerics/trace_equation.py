@@ -52,6 +52,10 @@ class TraceEquation:
         self._reads = [_reads_of(tables.reads, k) for k in range(len(tables.sectors))]
         self._output = [_reads_of((tables.output,), k) for k in range(len(tables.sectors))]
         self._absolute = [(np.abs(s.constant), np.abs(s.point), np.abs(_flat(s.energy))) for s in tables.sectors]
+        self._constant = [
+            all(not tables.sectors[k].point.any() and not tables.sectors[k].sources.size for k, _ in average)
+            for average in tables.averages
+        ]
         self._roots = [np.sqrt(s.weight)[:, None] / np.sqrt(s.weight) for s in tables.sectors]
 
     def matrices(self, u: Numbers, z: Numbers) -> list[Numbers]:
@@ -131,6 +135,23 @@ class TraceEquation:
         found = _read(self._reads, [geometric(g) for g in matrices], absolute=True)
         return np.where(found == 0, 1.0, found)  # a trace that is zero has no size
 
+    def output_error(self, u: Numbers, z: Numbers) -> Real:
+        """How far off m may be by rounding: ε·B through the inverse of the Jacobian, and through the last inverses."""
+        matrices, size = self.matrices(u, z), []
+        sizes = self.sizes(matrices)
+        jacobian = self.jacobian(matrices) * (sizes[:, None, :] / sizes[:, :, None])
+        bound = EPSILON * self._bound(matrices, np.abs(u), np.abs(z)) / sizes
+        usable = np.isfinite(jacobian).all(axis=(1, 2))
+        shift = np.full(u.shape, np.inf)
+        inverse = np.abs(np.linalg.pinv(jacobian[usable], rcond=0.0))
+        shift[usable] = (inverse @ bound[usable][..., None])[..., 0] * sizes[usable]
+        for (constant, point, energy), sector, g in zip(self._absolute, self.tables.sectors, matrices, strict=True):
+            change = (shift[:, sector.sources] @ energy).reshape(-1, *constant.shape)
+            terms = constant + (np.abs(u)[:, sector.sources] @ energy).reshape(-1, *constant.shape)
+            change = change + EPSILON * (terms + np.abs(z)[:, None, None] * point)
+            size.append(np.abs(g) @ change @ np.abs(g))
+        return _read(self._output, size, absolute=True)[..., 0]
+
     @staticmethod
     def solve(jacobian: Numbers, right: Numbers, size: Real) -> Numbers:
         """Solutions of linear systems in units of the size of each unknown; not-a-number where singular."""
@@ -168,7 +189,7 @@ class TraceEquation:
     def in_cone(self, u: Numbers, z: Numbers) -> Mask:
         """Whether every matrix of traces has a positive definite imaginary part (to rounding)."""
         good = np.ones(len(u), dtype=bool)
-        for g in self.symmetric(self.matrices(u, z)):  # averages: at one node of a fixed letter Im G may be singular
+        for g in self._varying(self.symmetric(self.matrices(u, z))):
             scale = np.sqrt(np.abs(np.einsum("kpp->kp", g)))
             good &= _definite(g.imag, EPSILON * scale[:, :, None] * scale[:, None, :])
         return good
@@ -180,13 +201,17 @@ class TraceEquation:
             for average in self.tables.averages
         ]
 
+    def _varying(self, averages: list[Numbers]) -> list[Numbers]:
+        """Without the sectors that neither z nor any unknown enters: their matrices are constant."""
+        return [g for g, constant in zip(averages, self._constant, strict=True) if not constant]
+
     def increasing(self, u: Real, z: Real) -> Mask:
         """Whether every matrix of traces of a real solution has a positive definite derivative."""
         matrices = self.matrices(u, z)
         change = self.energy(self.tangent(matrices))
         good = np.ones(len(u), dtype=bool)
         rates = [g @ (s.point + e) @ g for g, s, e in zip(matrices, self.tables.sectors, change, strict=True)]
-        for rate in self.symmetric(rates):
+        for rate in self._varying(self.symmetric(rates)):
             good &= _definite(rate, np.zeros_like(rate))
         return good
 

@@ -227,9 +227,9 @@ def _branch() -> Step:
     return Step(
         "branch", "Which root",
         ("The solution is the one that continues ", N(r"m\sim -1/z", "m ~ −1/z"), " from ", N(r"z=\infty", "z = ∞"),
-         " through the upper half-plane. There it is the only one with ", N(r"\operatorname{Im} m>0", "Im m > 0"),
-         " for which every matrix of traces of the Dyson equation has positive definite imaginary part; the real axis "
-         "is reached as a limit from there."),
+         " through the upper half-plane. It has ", N(r"\operatorname{Im} m>0", "Im m > 0"), " there, and every matrix "
+         "of traces of the Dyson equation has positive definite imaginary part, as compressions of a resolvent do; no "
+         "other solution with this property is known. The real axis is reached as a limit from there."),
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
 
+from freeattn.errors import NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
 from freeattn.theory.assumptions import Assumption, Rule
@@ -16,7 +17,7 @@ from freeattn.theory.derivation import Derivation
 from freeattn.theory.dyson import DysonSystem, dyson_of
 from freeattn.theory.field import as_expression
 from freeattn.theory.moments import moments
-from freeattn.theory.pencil import Pencil
+from freeattn.theory.pencil import Pencil, Product, check_product
 from freeattn.theory.pencil_exposition import pencil_steps
 from freeattn.theory.record import assumption_record, expression_record, rule_record, step_record
 from freeattn.theory.reduce import ELIMINATION, scalar_system
@@ -121,6 +122,7 @@ def pencil_derivation(source: Expression, of: str = "gram") -> PencilDerivation:
     Raises:
         InputError: for an expression without terms, or with letters of a copy that no sum binds; for another `of`.
     """
+    check_product(source, cast(Product, of))
     dyson = dyson_of(source, of)
     system = scalar_system(dyson)
     return PencilDerivation(source, dyson, system, (), system.assumptions, (*dyson.rules, ELIMINATION))
@@ -130,9 +132,14 @@ def layer_derivation(spec: Attention) -> PencilDerivation:
     """The derivation of the law of a layer from its words.
 
     Raises:
-        NotCoveredError: for a layer without words.
+        NotCoveredError: for a layer without words, and for infinitely many heads, whose equations are a limit.
     """
     words = words_of(spec)
+    if any(value is sp.oo for _, value in words.values):
+        raise NotCoveredError(
+            "derivation for infinitely many heads by the pencil route: derive the layer with a symbol for n_heads and "
+            "let it grow at fixed total widths (freeattn.law takes that limit in numbers)"
+        )
     dyson = dyson_of(words.expression, words.of)
     system = scalar_system(dyson)
     values = (*words.values, *(pair for thetas in words.thetas for pair in _exact(thetas)))
