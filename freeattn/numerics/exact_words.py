@@ -154,7 +154,7 @@ def words_law(source: Attention | Expression, of: str, sizes: Mapping[Any, Any] 
         InputError: when symbols are left, or a size is given for something that does not occur.
     """
     if isinstance(source, Expression):
-        values = _values(source, sizes)
+        values = _values(source, of, sizes)
         return ExactWords(source, dyson_of(_alive(source, dict(values)), of), values)
     if source.symbolic:
         raise InputError("specification", "symbolic", "numbers for every field; derive() takes symbols")
@@ -164,17 +164,32 @@ def words_law(source: Attention | Expression, of: str, sizes: Mapping[Any, Any] 
     return ExactWords(source, system, words.values, words.thetas, words.homogeneous)
 
 
-def _values(expression: Expression, sizes: Mapping[Any, Any] | None) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
-    """A number for every symbol of an expression."""
+def _values(
+    expression: Expression, of: str, sizes: Mapping[Any, Any] | None
+) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+    """A number for every symbol of an expression; one that the equation does not hold may be left out."""
     given, kinds = checked_sizes(expression, sizes), symbols_of(expression)
-    missing = sorted(set(kinds) - set(given))
-    if missing:
-        raise InputError("sizes", None, f"a number for each of {', '.join(missing)}")
+    left_out = set(kinds) - set(given)
+    if left_out:
+        needed = {str(symbol) for symbol in _symbols(dyson_of(expression, of))}
+        if missing := sorted(left_out & needed):
+            raise InputError("sizes", None, f"a number for each of {', '.join(missing)}")
+        given |= dict.fromkeys(left_out, 1)
     quantities = [as_expression(quantity) for quantity, _ in quantities_of(expression)]
     quantities += [count_of(family) for family in families_of(expression)]
     quantities += [size_of(place) for place in spaces_of(expression)]
     symbols = {symbol for quantity in quantities for symbol in quantity.free_symbols}
-    return tuple((s, as_expression(given[str(s)])) for s in sorted(symbols, key=str) if str(s) in given)
+    return tuple((s, as_expression(given[str(s)])) for s in sorted(symbols, key=str))
+
+
+def _symbols(system: DysonSystem) -> set[sp.Symbol]:
+    """The symbols that the equation holds."""
+    values = [term.weight for term in system.terms] + [share for share, _ in system.outputs]
+    values += [system.copies_below(p, 0) for p in range(len(system.pencil.blocks))]
+    values += [system.fixed(sector, p, q) for sector in system.sectors for p in sector.blocks for q in sector.blocks]
+    nodes = [node for sector in system.sectors for node in sector.nodes]
+    values += [value for node in nodes for value in (node.weight, *dict(node.values).values())]
+    return {symbol for value in values for symbol in sp.sympify(value).free_symbols}
 
 
 def _alive(expression: Expression, numbers: Mapping[Any, Any]) -> Expression:

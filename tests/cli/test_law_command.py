@@ -130,7 +130,8 @@ def test_force_overwrites(run, tmp_path):
     [(ConvergenceError("the solver", 1e-3, 1e-12, "ask for fewer digits"), 1), (BranchError("wrong root"), 1)],
 )
 def test_a_solver_that_fails_is_one_line_and_code_1(run, monkeypatch, error, code):
-    def fail(_):
+    def fail(_, **options):
+        del options
         raise error
 
     monkeypatch.setitem(vars(freeattn), "law", fail)
@@ -143,7 +144,8 @@ def test_a_solver_that_fails_is_one_line_and_code_1(run, monkeypatch, error, cod
     ("error", "code"), [(KeyboardInterrupt(), 130), (MemoryError("1 TiB"), 2), (OSError(28, "full"), 2)]
 )
 def test_interrupts_and_the_machine_are_one_line(run, monkeypatch, error, code):
-    def fail(_):
+    def fail(_, **options):
+        del options
         raise error
 
     monkeypatch.setitem(vars(freeattn), "law", fail)
