@@ -143,7 +143,10 @@ class TraceEquation:
         bound = EPSILON * self._bound(matrices, np.abs(u), np.abs(z)) / sizes
         usable = np.isfinite(jacobian).all(axis=(1, 2))
         shift = np.full(u.shape, np.inf)
-        inverse = np.abs(np.linalg.pinv(jacobian[usable], rcond=0.0))
+        try:
+            inverse = np.abs(np.linalg.inv(jacobian[usable]))
+        except np.linalg.LinAlgError:  # one of them is singular: an error without bound there
+            inverse = np.abs(np.linalg.pinv(jacobian[usable], rcond=0.0))
         shift[usable] = (inverse @ bound[usable][..., None])[..., 0] * sizes[usable]
         for (constant, point, energy), sector, g in zip(self._absolute, self.tables.sectors, matrices, strict=True):
             change = (shift[:, sector.sources] @ energy).reshape(-1, *constant.shape)
