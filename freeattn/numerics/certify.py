@@ -1,0 +1,232 @@
+"""Certificates of a law: from a point, or an edge, to a report of what is proved about it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+from numpy.typing import NDArray
+
+from freeattn.errors import BranchError, CertificationError, ConvergenceError, InputError, NotCoveredError
+from freeattn.model.attention import Attention
+from freeattn.model.expression import Expression
+from freeattn.numerics.certificates import (
+    BAND, DYSON, FLOATING_POINT, GAP, LIBRARIES, UPPER, Certificate, CertifiedBall, ball_of,
+)
+from freeattn.numerics.descent import Descent
+from freeattn.numerics.enclosures import double_of, rounded
+from freeattn.numerics.exact import ExactSide
+from freeattn.numerics.exact_traces import ExactTraces, Pair
+from freeattn.numerics.exact_weights import EnclosedWeights
+from freeattn.numerics.exact_words import ExactWords, words_law
+from freeattn.numerics.real_axis import BAND as IN_BAND
+from freeattn.numerics.real_axis import GAP as IN_GAP
+from freeattn.numerics.real_axis import Axis
+from freeattn.numerics.root_proofs import Root, System, in_cone, increasing, prove, refine, value_of
+from freeattn.numerics.trace_balls import TraceBalls
+from freeattn.numerics.trace_equation import TraceEquation
+
+__all__ = ["Certifier", "certifier_of"]
+
+MOST_DIGITS = 200  # residuals are handed on as doubles: their size stays far from underflow
+_GUARD_DIGITS = 30
+_ROUNDS = 30  # of refinement; each gains ten digits or so
+_REMEMBERED = 256  # solutions from which others start
+_NEAR = 0.2  # relative distance of a remembered point that may serve as a start
+
+Numbers = NDArray[Any]
+
+
+def certifier_of(exact: ExactSide) -> Certifier:
+    """What proves values of a law.
+
+    Raises:
+        NotCoveredError: for law expressions, which are not given by words, and for infinitely many heads.
+    """
+    if isinstance(exact, ExactWords):
+        return Certifier(exact, exact.mean_one)
+    if not isinstance(exact.source, (Attention, Expression)):
+        raise NotCoveredError("certificates are for laws of attention layers and of expressions in letters")
+    return Certifier(words_law(exact.source, "gram", None), bool(getattr(exact, "mean_one", False)))
+
+
+class Certifier:
+    """Certificates of the law of some words, in its own unit or the one of mean one."""
+
+    def __init__(self, words: ExactWords, mean_one: bool) -> None:
+        self._words, self._mean_one = words, mean_one
+        self._weights: dict[int, EnclosedWeights] = {}
+        self._systems: dict[int, tuple[System, fmpq]] = {}
+        self._balls = TraceBalls(self._enclosed(15).tables())
+        self.equation = TraceEquation(words.tables(0))
+        second = float(words._moments(2, 17)[1])
+        self._descent = Descent(self.equation, second**0.5)
+        self.axis = Axis(self.equation, self._descent)
+        self._known: list[tuple[complex, Numbers]] = []
+
+    def _enclosed(self, digits: int) -> EnclosedWeights:
+        if digits not in self._weights:
+            self._weights[digits] = EnclosedWeights(self._words, self._mean_one, digits + _GUARD_DIGITS)
+        return self._weights[digits]
+
+    def system(self, digits: int) -> tuple[System, fmpq]:
+        """(the equation to some digits, what one unit of the law is in the unit of the equation)."""
+        if digits not in self._systems:
+            weights = self._enclosed(digits)
+            exact = ExactTraces(weights.tables(), digits + _GUARD_DIGITS)
+            per_unit, spread = rounded(weights.unit().inverse(), digits + _GUARD_DIGITS)
+            width = exact.width + 2 * double_of(spread / per_unit)
+            self._systems[digits] = System(self.equation, exact, self._balls, width), per_unit
+        return self._systems[digits]
+
+    def assumptions(self, digits: int) -> tuple[Any, ...]:
+        """What every certificate rests on."""
+        return (DYSON, FLOATING_POINT, LIBRARIES, *self._enclosed(digits).assumptions)
+
+    # Points --------------------------------------------------------------------------------------------------------
+
+    def point(self, z: Any, digits: int) -> Certificate:
+        """The certificate of m(z), and of the density at real z.
+
+        Raises:
+            CertificationError: when there is no proof that the value is known to the digits.
+            InputError: for what is not a finite number.
+        """
+        digits = checked_digits(digits)
+        given = _pair(z)
+        system, per_unit = self.system(digits)
+        upper = (given[0] * per_unit, abs(given[1]) * per_unit)
+        start = self._start(upper)
+        report = self.proved(z, upper, start, digits)
+        if given[1] < 0:
+            ball = report.stieltjes
+            conjugate = CertifiedBall(ball.midpoint.conjugate(), ball.radius)
+            return Certificate(z, report.place, conjugate, None, report.proved, report.assumptions, report.branch,
+                               report.contraction)
+        return report
+
+    def proved(self, z: Any, scaled: Pair, start: Numbers, digits: int) -> Certificate:
+        """The certificate from a solution in doubles, complex off the axis and in bands, real in gaps.
+
+        `scaled` is the point in the unit of the equation.
+        """
+        system, per_unit = self.system(digits)
+        real = not np.iscomplexobj(start)
+        root = prove(system, start, scaled)
+        if not (increasing(system, root) if real else in_cone(system, root)):
+            raise CertificationError(
+                "the root is not the physical one, or not provably: the matrices of traces "
+                + ("do not increase" if real else "have no positive definite imaginary part")
+            )
+        place = UPPER if scaled[1] else (GAP if real else BAND)
+        ball = self._ball(system, root, scaled, digits, place)
+        density = None
+        if place == GAP:
+            density = CertifiedBall(ball.midpoint * 0, ball.radius * 0)
+        elif place == BAND:
+            context = ball.midpoint.context
+            middle = ball.midpoint.imag / context.pi
+            density = CertifiedBall(middle, ball.radius / 3 + abs(middle) * context.mpf(10) ** (5 - context.dps))
+        return Certificate(
+            z, place, ball, density, PROVED[place], self.assumptions(digits), BRANCHES[place], root.proof.share
+        )
+
+    def _ball(self, system: System, root: Root, z: Pair, digits: int, place: str) -> CertifiedBall:
+        _, per_unit = self.system(digits)
+        wanted = 10.0**-digits
+        for _ in range(_ROUNDS):
+            value = value_of(root)
+            size = max(abs(double_of(part)) for part in value.middle)
+            radius = (value.radius + 2 * system.width * size) * double_of(per_unit) * (1 + 1e-12)
+            if radius <= wanted * size * double_of(per_unit):
+                return ball_of((value.middle[0] * per_unit, value.middle[1] * per_unit), radius, digits, place == GAP)
+            root = refine(system, root, z)
+        raise CertificationError(f"the value is proved, but not to {digits} digits: radius {radius:.3g}")
+
+    # Starts --------------------------------------------------------------------------------------------------------
+
+    def _start(self, scaled: Pair) -> Numbers:
+        """A solution in doubles; it need not be trusted."""
+        z = complex(double_of(scaled[0]), double_of(scaled[1]))
+        found = self._from_known(z)
+        if found is None:
+            found = self._from_infinity(z)
+        self._known.append((z, found))
+        del self._known[:-_REMEMBERED]
+        return found
+
+    def _from_known(self, z: complex) -> Numbers | None:
+        known = [pair for pair in self._known[-_REMEMBERED:] if abs(pair[0] - z) <= _NEAR * abs(z)]
+        if not known:
+            return None
+        near, u = min(known, key=lambda pair: abs(pair[0] - z))
+        if z.imag:
+            if not np.iscomplexobj(u):
+                return None
+            found, good = self.equation.newton(u[None], np.array([z]))
+            return found[0] if good[0] and self.equation.in_cone(found, np.array([z]))[0] else None
+        there = np.array([z.real])
+        solve = self.axis.in_band if np.iscomplexobj(u) else self.axis.in_gap
+        found, good = solve(u[None], there)
+        return found[0] if good[0] else None
+
+    def _from_infinity(self, z: complex) -> Numbers:
+        try:
+            if z.imag:
+                return np.asarray(self._descent.solve(np.array([z]))[0])
+            status, found = self.axis.classify(np.array([z.real]))
+        except (BranchError, ConvergenceError) as error:
+            raise CertificationError(f"no start for a proof was found: {error}") from None
+        if status[0] == IN_BAND:
+            return np.asarray(found[0])
+        if status[0] == IN_GAP:
+            return np.asarray(found[0].real)
+        raise CertificationError(f"no start for a proof at {z.real:.17g}: it is an edge, an atom, or too near one")
+
+
+_ROOT = "the equation, with its true weights, has exactly one solution in a polydisc around the computed one"
+PROVED = {
+    UPPER: (_ROOT, "all its matrices of traces have positive definite imaginary part",
+            "so it is the physical one, and m(z) lies in the ball"),
+    BAND: (_ROOT, "all its matrices of traces have positive definite imaginary part",
+           "so it is the limit of physical ones from above: m(x + i0) and the density lie in their balls, the law has a "
+           "positive continuous density near x"),
+    GAP: (_ROOT + ", and it is real", "all its matrices of traces have positive definite derivative in z",
+          "so it is the limit of physical ones from above: m(x) lies in the ball, the law has no mass near x"),
+}
+BRANCHES = {
+    UPPER: "cone: positive definite imaginary parts", BAND: "cone: positive definite imaginary parts",
+    GAP: "rising: positive definite derivatives",
+}
+
+
+def checked_digits(digits: int) -> int:
+    """Raises InputError for digits that no certificate has."""
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MOST_DIGITS:
+        raise InputError("digits", digits, f"an integer from 1 to {MOST_DIGITS}")
+    return max(digits, 15)
+
+
+def _pair(value: Any) -> Pair:
+    """Real and imaginary part, exactly: int, Fraction, double, complex, decimal string, mpmath or sympy rational."""
+    try:
+        if isinstance(value, (str, Fraction)) or hasattr(value, "numerator"):
+            return _rational(value), fmpq(0)
+        if hasattr(value, "is_Rational") and value.is_Rational:
+            return fmpq(int(value.p), int(value.q)), fmpq(0)
+        return _rational(value.real), _rational(value.imag)
+    except (TypeError, ValueError, OverflowError, AttributeError, ZeroDivisionError):
+        raise InputError("z", value, "one finite number") from None
+
+
+def _rational(value: Any) -> fmpq:
+    if hasattr(value, "_mpf_"):
+        sign, mantissa, exponent, _ = value._mpf_
+        if not mantissa and exponent:
+            raise ValueError("not finite")
+        exact = Fraction(int(mantissa)) * Fraction(2) ** exponent * (-1 if sign else 1)
+    else:
+        exact = Fraction(value) if isinstance(value, (str, int, Fraction, float)) else Fraction(float(value))
+    return fmpq(exact.numerator, exact.denominator)
