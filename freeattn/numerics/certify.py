@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,8 @@ from freeattn.errors import BranchError, CertificationError, ConvergenceError, I
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
 from freeattn.numerics.certificates import (
-    BAND, DYSON, FLOATING_POINT, GAP, LIBRARIES, UPPER, Certificate, CertifiedBall, ball_of,
+    BAND, DYSON, FLOATING_POINT, GAP, LIBRARIES, UPPER, Certificate, CertifiedBall, CertifiedEdge, EdgeCertificate,
+    ball_of,
 )
 from freeattn.numerics.descent import Descent
 from freeattn.numerics.enclosures import double_of, rounded
@@ -21,6 +23,8 @@ from freeattn.numerics.exact import ExactSide
 from freeattn.numerics.exact_traces import ExactTraces, Pair
 from freeattn.numerics.exact_weights import EnclosedWeights
 from freeattn.numerics.exact_words import ExactWords, words_law
+from freeattn.numerics.fold_proofs import ProvedFold, prove_fold, refine_fold
+from freeattn.numerics.folds import Fold, find_fold
 from freeattn.numerics.real_axis import BAND as IN_BAND
 from freeattn.numerics.real_axis import GAP as IN_GAP
 from freeattn.numerics.real_axis import Axis
@@ -35,6 +39,9 @@ _GUARD_DIGITS = 30
 _ROUNDS = 30  # of refinement; each gains ten digits or so
 _REMEMBERED = 256  # solutions from which others start
 _NEAR = 0.2  # relative distance of a remembered point that may serve as a start
+
+_BESIDE = (1e-4, 1e-2, 1e-6)  # of the room beside an edge
+_SAME_EDGE = 1e-9  # relative distance of a fold from the edge it belongs to
 
 Numbers = NDArray[Any]
 
@@ -145,6 +152,53 @@ class Certifier:
             root = refine(system, root, z)
         raise CertificationError(f"the value is proved, but not to {digits} digits: radius {radius:.3g}")
 
+    # Edges ---------------------------------------------------------------------------------------------------------
+
+    def edges(self, known: Sequence[tuple[float, float]], digits: int) -> EdgeCertificate:
+        """The certificate of all ends of bands, which are `known` in doubles, that are folds.
+
+        Raises:
+            CertificationError: when one of them has no proof to the digits.
+        """
+        digits = checked_digits(digits)
+        system, per_unit = self.system(digits)
+        found, left_out = [], []
+        for number, band in enumerate(known):
+            for side, x in zip(("left", "right"), band, strict=True):
+                if x == 0:
+                    left_out.append(x)
+                    continue
+                fold = self._fold(double_of(fmpq(*x.as_integer_ratio()) * per_unit), _room(known, number, side))
+                found.append(self.proved_edge(prove_fold(system, fold), side, digits))
+        return EdgeCertificate(tuple(found), tuple(left_out), EDGES_PROVED, EDGES_NOT_PROVED, self.assumptions(digits))
+
+    def proved_edge(self, fold: ProvedFold, side: str, digits: int) -> CertifiedEdge:
+        """An edge to the digits, from a proved fold that must be this end of its band."""
+        system, per_unit = self.system(digits)
+        if fold.right_end != (side == "right"):
+            raise CertificationError(f"the fold is proved to be the other end of a band than the {side} one")
+        for _ in range(_ROUNDS):
+            radius = (fold.error + 2 * system.width * abs(double_of(fold.x))) * (1 + 1e-12)
+            if radius <= 10.0**-digits * abs(double_of(fold.x)):
+                ball = ball_of((fold.x / per_unit, fmpq(0)), radius / double_of(per_unit), digits, True)
+                return CertifiedEdge(ball, side, fold.proof.share)
+            fold = refine_fold(system, fold)
+        raise CertificationError(f"the edge is proved, but not to {digits} digits: radius {radius:.3g}")
+
+    def _fold(self, x: float, room: float) -> Fold:
+        """The fold at an edge that is known in doubles, from the real branch beside it; `room` is signed."""
+        for share in _BESIDE:
+            there = np.array([x + room * share * abs(x)])
+            status, found = self.axis.classify(there)
+            if status[0] != IN_GAP:
+                continue
+            traces = found.real
+            tangent = self.equation.tangent(self.equation.matrices(traces, there))
+            fold = find_fold(self.equation, x, traces[0], tangent[0])
+            if fold is not None and abs(fold.x - x) <= _SAME_EDGE * abs(x):
+                return fold
+        raise CertificationError(f"no fold was found at the edge {x:.17g} (in the unit of the equation)")
+
     # Starts --------------------------------------------------------------------------------------------------------
 
     def _start(self, scaled: Pair) -> Numbers:
@@ -200,6 +254,28 @@ BRANCHES = {
     UPPER: "cone: positive definite imaginary parts", BAND: "cone: positive definite imaginary parts",
     GAP: "rising: positive definite derivatives",
 }
+
+
+EDGES_PROVED = (
+    "each ball contains exactly one fold of the equation with its true weights, real and simple",
+    "its matrices of traces change by definite amounts of one sign along the null vector, so it is an end of the support: "
+    "the law has a density c·√|x − edge|·(1 + o(1)), c > 0, on the side of its band, and no mass next to it on the other",
+)
+EDGES_NOT_PROVED = (
+    "that no other band exists, and that no gap lies between a left and the next right end",
+    "ends that are no folds: hard edges at 0",
+)
+
+
+def _room(known: Sequence[tuple[float, float]], number: int, side: str) -> float:
+    """How far the gap beside an edge reaches, relative to the edge and at most 1; negative to the left."""
+    here = known[number][side == "right"]
+    if side == "right":
+        end = known[number + 1][0] if number + 1 < len(known) else np.inf
+    else:
+        end = known[number - 1][1] if number else -np.inf
+    width = known[number][1] - known[number][0]
+    return float(np.sign(end - here) * min(1.0, abs(end - here) / abs(here), width / abs(here)))
 
 
 def checked_digits(digits: int) -> int:

@@ -22,7 +22,7 @@ from freeattn.numerics.exact_traces import ExactTraces, Pair
 from freeattn.numerics.trace_balls import Contraction, TraceBalls, contraction, solution
 from freeattn.numerics.trace_equation import TraceEquation
 
-__all__ = ["Root", "System", "Value", "correction", "disturbance", "in_cone", "increasing", "preconditioner", "prove", "refine", "value_of"]
+__all__ = ["Root", "System", "Value", "correction", "disturbance", "disturbance_of", "in_cone", "increasing", "preconditioner", "prove", "refine", "value_of"]
 
 Numbers = NDArray[Any]
 Real = NDArray[np.float64]
@@ -123,6 +123,11 @@ def disturbance(system: System, matrices: list[Ball], u: Ball, z: Ball) -> Real:
     for ball, sector in zip(matrices, system.balls.sectors, strict=True):
         terms = np.abs(sector.constant) + float(np.abs(z.middle)) * sector.point + system.balls.moduli(sector, u.middle)
         moved.append(ball.size @ terms @ ball.size + ball.size)
+    return disturbance_of(system, moved)
+
+
+def disturbance_of(system: System, moved: list[Real]) -> Real:
+    """The same from bounds of the inverses that a relative change of one w moves, in units of w."""
     phi, output = system.balls.bounds(moved)
     return np.asarray(np.concatenate([phi, output]) * (4 * system.width * (1 + slack(99))))
 
