@@ -1,8 +1,9 @@
 """Arrays of balls: a midpoint and a radius for every entry, with all rounding of doubles inside the radius.
 
-A matrix product of n terms in doubles, summed in any order, is off by at most γ_n|A|·|B| entry by entry, γ_n = nu/(1 − nu)
-for real and three times that for complex numbers (u = 2⁻⁵³; Higham, Accuracy and Stability, section 3). `slack(n)` is
-more than four times as much, so that it also covers the rounding of moduli, of the radii themselves and of the tables.
+A matrix product of n terms in doubles, summed in any order, is off by at most γ_n|A|·|B| entry by entry, with
+γ_n = nu/(1 − nu) for real numbers and less than three times γ_{n+1} for complex ones (u = 2⁻⁵³; Higham, Accuracy and
+Stability, section 3). `slack(n)` is more than four times as much, so that it also covers the rounding of moduli, of the
+radii themselves and of the tables.
 Products that underflow are covered by a tiny absolute term. A value that is not finite makes every comparison fail.
 """
 

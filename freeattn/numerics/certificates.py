@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -17,8 +18,8 @@ __all__ = [
 
 DYSON = Assumption(
     "Dyson equation", "the law is that of the resolvent of the pencil: for every b whose imaginary part is positive "
-    "definite its block traces are a solution, with positive definite imaginary part, of the equation with b in place of "
-    "zP, and they are continuous at b = zP, Im z > 0. The numbers of copies are positive integers",
+    "definite its block traces are a solution, with positive definite imaginary part, of the equation with b in place "
+    "of zP, and they are continuous at b = zP, Im z > 0. The numbers of copies are positive integers",
     "Helton, Rashidi Far and Speicher, IMRN 2007, rnm086; Mingo and Speicher, Free Probability and Random Matrices, "
     "chapters 9 and 10; docs/certificates.md",
 )
@@ -109,10 +110,13 @@ def ball_of(middle: tuple[fmpq, fmpq], radius: float, digits: int, real: bool) -
     context = _context(digits)
     x, y = (context.mpf(int(part.p)) / int(part.q) for part in middle)
     number = x if real else context.mpc(x, y)
-    return CertifiedBall(number, context.mpf(radius) * (1 + 2.0**-40) + abs(number) * context.mpf(10) ** (5 - context.dps))
+    rounding = abs(number) * context.mpf(10) ** (5 - context.dps)
+    return CertifiedBall(number, context.mpf(radius) * (1 + 2.0**-40) + rounding)
 
 
+@lru_cache(maxsize=64)
 def _context(digits: int) -> Any:
+    """A context of its own; nobody changes it."""
     context = mpmath.MPContext()
     context.dps = digits + 30
     return context

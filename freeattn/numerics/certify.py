@@ -14,7 +14,16 @@ from freeattn.errors import BranchError, CertificationError, ConvergenceError, I
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
 from freeattn.numerics.certificates import (
-    BAND, DYSON, FLOATING_POINT, GAP, LIBRARIES, UPPER, Certificate, CertifiedBall, CertifiedEdge, EdgeCertificate,
+    BAND,
+    DYSON,
+    FLOATING_POINT,
+    GAP,
+    LIBRARIES,
+    UPPER,
+    Certificate,
+    CertifiedBall,
+    CertifiedEdge,
+    EdgeCertificate,
     ball_of,
 )
 from freeattn.numerics.descent import Descent
@@ -41,6 +50,7 @@ _REMEMBERED = 256  # solutions from which others start
 _NEAR = 0.2  # relative distance of a remembered point that may serve as a start
 
 _BESIDE = (1e-4, 1e-2, 1e-6)  # of the room beside an edge
+_BESIDE_ZERO = 1e-5  # of the size of the law
 _SAME_EDGE = 1e-9  # relative distance of a fold from the edge it belongs to
 
 Numbers = NDArray[Any]
@@ -69,7 +79,8 @@ class Certifier:
         self._balls = TraceBalls(self._enclosed(15).tables())
         self.equation = TraceEquation(words.tables(0))
         second = float(words._moments(2, 17)[1])
-        self._descent = Descent(self.equation, second**0.5)
+        self._size = second**0.5
+        self._descent = Descent(self.equation, self._size)
         self.axis = Axis(self.equation, self._descent)
         self._known: list[tuple[complex, Numbers]] = []
 
@@ -103,10 +114,9 @@ class Certifier:
         """
         digits = checked_digits(digits)
         given = _pair(z)
-        system, per_unit = self.system(digits)
+        per_unit = self.system(digits)[1]
         upper = (given[0] * per_unit, abs(given[1]) * per_unit)
-        start = self._start(upper)
-        report = self.proved(z, upper, start, digits)
+        report = self._from_any_start(z, upper, digits)
         if given[1] < 0:
             ball = report.stieltjes
             conjugate = CertifiedBall(ball.midpoint.conjugate(), ball.radius)
@@ -119,7 +129,7 @@ class Certifier:
 
         `scaled` is the point in the unit of the equation.
         """
-        system, per_unit = self.system(digits)
+        system = self.system(digits)[0]
         real = not np.iscomplexobj(start)
         root = prove(system, start, scaled)
         if not (increasing(system, root) if real else in_cone(system, root)):
@@ -178,9 +188,10 @@ class Certifier:
         if fold.right_end != (side == "right"):
             raise CertificationError(f"the fold is proved to be the other end of a band than the {side} one")
         for _ in range(_ROUNDS):
-            radius = (fold.error + 2 * system.width * abs(double_of(fold.x))) * (1 + 1e-12)
-            if radius <= 10.0**-digits * abs(double_of(fold.x)):
-                ball = ball_of((fold.x / per_unit, fmpq(0)), radius / double_of(per_unit), digits, True)
+            x, error = fold.edge
+            radius = (error + 2 * system.width * abs(double_of(x))) * (1 + 1e-12)
+            if radius <= 10.0**-digits * abs(double_of(x)):
+                ball = ball_of((x / per_unit, fmpq(0)), radius / double_of(per_unit), digits, True)
                 return CertifiedEdge(ball, side, fold.proof.share)
             fold = refine_fold(system, fold)
         raise CertificationError(f"the edge is proved, but not to {digits} digits: radius {radius:.3g}")
@@ -201,36 +212,44 @@ class Certifier:
 
     # Starts --------------------------------------------------------------------------------------------------------
 
-    def _start(self, scaled: Pair) -> Numbers:
-        """A solution in doubles; it need not be trusted."""
-        z = complex(double_of(scaled[0]), double_of(scaled[1]))
-        found = self._from_known(z)
-        if found is None:
-            found = self._from_infinity(z)
-        self._known.append((z, found))
-        del self._known[:-_REMEMBERED]
-        return found
+    def _from_any_start(self, z: Any, scaled: Pair, digits: int) -> Certificate:
+        """The certificate from a solution at a point nearby, where that succeeds, else by continuation from infinity.
+
+        Starts need not be trusted: what is proved does not rest on them.
+        """
+        point = complex(double_of(scaled[0]), double_of(scaled[1]))
+        start = self._from_known(point)
+        if start is not None:
+            try:
+                return self._remembered(point, start, self.proved(z, scaled, start, digits))
+            except CertificationError:  # another root, perhaps
+                pass
+        start = self._from_infinity(point)
+        return self._remembered(point, start, self.proved(z, scaled, start, digits))
+
+    def _remembered(self, z: complex, start: Numbers, report: Certificate) -> Certificate:
+        self._known = [*self._known[1 - _REMEMBERED:], (z, start)]
+        return report
 
     def _from_known(self, z: complex) -> Numbers | None:
-        known = [pair for pair in self._known[-_REMEMBERED:] if abs(pair[0] - z) <= _NEAR * abs(z)]
+        known = [(place, u) for place, u in self._known
+                 if abs(place - z) <= _NEAR * abs(z) and (place.imag == 0) == (z.imag == 0)]
         if not known:
             return None
         near, u = min(known, key=lambda pair: abs(pair[0] - z))
-        if z.imag:
-            if not np.iscomplexobj(u):
-                return None
-            found, good = self.equation.newton(u[None], np.array([z]))
-            return found[0] if good[0] and self.equation.in_cone(found, np.array([z]))[0] else None
-        there = np.array([z.real])
-        solve = self.axis.in_band if np.iscomplexobj(u) else self.axis.in_gap
-        found, good = solve(u[None], there)
-        return found[0] if good[0] else None
+        here, there = np.array([near, z])[:, None] if np.iscomplexobj(u) else np.array([near.real, z.real])[:, None]
+        start = u[None]
+        if near != z:
+            start = start + self.equation.tangent(self.equation.matrices(start, here)) * (there - here)
+        found, good = self.equation.newton(start, there)
+        return np.asarray(found[0]) if good[0] else None
 
     def _from_infinity(self, z: complex) -> Numbers:
         try:
             if z.imag:
                 return np.asarray(self._descent.solve(np.array([z]))[0])
-            status, found = self.axis.classify(np.array([z.real]))
+            x = np.array([z.real])
+            status, found = self.axis.classify(x) if z.real else self._beside_zero()
         except (BranchError, ConvergenceError) as error:
             raise CertificationError(f"no start for a proof was found: {error}") from None
         if status[0] == IN_BAND:
@@ -239,14 +258,30 @@ class Certifier:
             return np.asarray(found[0].real)
         raise CertificationError(f"no start for a proof at {z.real:.17g}: it is an edge, an atom, or too near one")
 
+    def _beside_zero(self) -> tuple[NDArray[np.int_], Numbers]:
+        """At x = 0, from a point near it."""
+        origin = np.zeros(1)
+        for x in (_BESIDE_ZERO * self._size, -_BESIDE_ZERO * self._size):
+            status, found = self.axis.classify(np.array([x]))
+            if status[0] == IN_BAND:
+                found, good = self.axis.in_band(found, origin)
+            elif status[0] == IN_GAP:
+                real, good = self.axis.in_gap(found.real, origin)
+                found = real.astype(complex)
+            else:
+                continue
+            if good[0]:
+                return status, found
+        return np.zeros(1, dtype=int), np.zeros((1, self.equation.count), dtype=complex)
+
 
 _ROOT = "the equation, with its true weights, has exactly one solution in a polydisc around the computed one"
 PROVED = {
     UPPER: (_ROOT, "all its matrices of traces have positive definite imaginary part",
             "so it is the physical one, and m(z) lies in the ball"),
     BAND: (_ROOT, "all its matrices of traces have positive definite imaginary part",
-           "so it is the limit of physical ones from above: m(x + i0) and the density lie in their balls, the law has a "
-           "positive continuous density near x"),
+           "so it is the limit of physical ones from above: m(x + i0) and the density lie in their balls, and the law "
+           "has a positive analytic density near x"),
     GAP: (_ROOT + ", and it is real", "all its matrices of traces have positive definite derivative in z",
           "so it is the limit of physical ones from above: m(x) lies in the ball, the law has no mass near x"),
 }
@@ -258,8 +293,8 @@ BRANCHES = {
 
 EDGES_PROVED = (
     "each ball contains exactly one fold of the equation with its true weights, real and simple",
-    "its matrices of traces change by definite amounts of one sign along the null vector, so it is an end of the support: "
-    "the law has a density c·√|x − edge|·(1 + o(1)), c > 0, on the side of its band, and no mass next to it on the other",
+    "its matrices of traces change by definite amounts of one sign along the null vector, so it is an end of the support:"
+    " the law has a density c·√|x − edge|·(1 + o(1)), c > 0, on the side of its band, and no mass beside it on the other",
 )
 EDGES_NOT_PROVED = (
     "that no other band exists, and that no gap lies between a left and the next right end",

@@ -1,7 +1,7 @@
 """Proofs that an edge exists: the bordered system of a fold, by the same contraction as `root_proofs`.
 
-Unknowns are (u, x, φ), equations F(u, x) = 0, F_u φ = 0, ℓ·φ = 1. A root with regular derivative is a simple fold: with s
-along φ the solutions near it are x = x₀ + cs² + …, u = u₀ + sφ + …, where
+Unknowns are (u, x, φ), equations F(u, x) = 0, F_u φ = 0, ℓ·φ = 1. A root with regular derivative is a simple fold: with
+s along φ the solutions near it are x = x₀ + cs² + …, u = u₀ + sφ + …, where
 
     F_u w + c F_x = −½ F_uu φφ,    ℓ·w = 0.
 
@@ -23,7 +23,13 @@ from freeattn.numerics.array_balls import Ball, about, positive_definite, produc
 from freeattn.numerics.enclosures import double_of
 from freeattn.numerics.folds import Fold, bordered_system
 from freeattn.numerics.root_proofs import (
-    NARROWEST, NOT_A_ROOT, WIDER, System, correction, disturbance_of, preconditioner,
+    NARROWEST,
+    NOT_A_ROOT,
+    WIDER,
+    System,
+    correction,
+    disturbance_of,
+    preconditioner,
 )
 from freeattn.numerics.trace_balls import Contraction, contraction, solution
 
@@ -34,7 +40,7 @@ Real = NDArray[np.float64]
 
 
 class ProvedFold(NamedTuple):
-    """A fold alone in a neighbourhood: |(u, x, φ) − centre| ≤ reach; the band lies to the left of a right end."""
+    """A fold alone in a neighbourhood: the band lies to the left of a right end."""
 
     origin: list[fmpq]
     centre: list[fmpq]
@@ -46,14 +52,13 @@ class ProvedFold(NamedTuple):
     right_end: bool
 
     @property
-    def x(self) -> fmpq:
-        return self.centre[len(self.centre) // 2]
-
-    @property
-    def error(self) -> float:
-        """Bound of the distance of the edge from `x`."""
+    def edge(self) -> tuple[fmpq, float]:
+        """(x, bound of the distance of the edge from it), by one more application of Newton's map."""
+        place, terms, moduli = len(self.centre) // 2, slack(len(self.centre)), np.abs(self.proof.inverse)
         share = correction(self.proof, self.residual, self.disturbed) / (1 - self.proof.share)
-        return float(share * self.proof.size[len(self.centre) // 2]) * (1 + slack(1))
+        error = moduli @ (terms * np.abs(self.residual) + self.disturbed) + self.proof.defect @ self.proof.size * share
+        step = float((self.proof.inverse @ self.residual)[place])
+        return self.centre[place] - fmpq(*step.as_integer_ratio()), float(error[place]) * (1 + terms)
 
 
 class _Near(NamedTuple):
@@ -74,7 +79,8 @@ def prove_fold(system: System, fold: Fold) -> ProvedFold:
         CertificationError: when there is no proof.
     """
     equation, count = system.equation, system.balls.count
-    sizes = np.asarray(equation.sizes(equation.matrices(fold.traces[None], np.array([fold.x])))[0])
+    rough = equation.matrices(fold.traces[None], np.array([fold.x]))
+    sizes = np.asarray(equation.sizes(rough)[0])
     direction = fold.direction / np.linalg.norm(fold.direction / sizes)
     gauge = direction / sizes**2
     gauge /= gauge @ direction
@@ -90,7 +96,7 @@ def prove_fold(system: System, fold: Fold) -> ProvedFold:
     wide = WIDER * first + NARROWEST
     radius = wide * size * (1 + slack(1))
     u, x, phi = (Ball(start[part], radius[part]) for part in _parts(count))
-    near = _near(system, u, Ball(x.middle[0], x.radius[0]), phi)
+    near = _near(system, system.balls.inverses(u, Ball(x.middle[0], x.radius[0]), [g[0] for g in rough]), phi)
     proof = contraction(_derivative(near, gauge), inverse, size)
     disturbed = _disturbance(system, near, u, x, phi)
     if not correction(proof, residual, disturbed) <= (1 - proof.share) * wide * (1 - slack(1)):
@@ -128,9 +134,8 @@ def _residual(system: System, centre: Sequence[fmpq], gauge: Sequence[fmpq]) -> 
     return np.array([double_of(v) for v in found])
 
 
-def _near(system: System, u: Ball, x: Ball, phi: Ball) -> _Near:
+def _near(system: System, g: list[Ball], phi: Ball) -> _Near:
     balls = system.balls
-    g = balls.inverses(u, x)
     turned = [product(product(a, e), a) for a, e in zip(g, balls.energy(phi), strict=True)]
     jacobian, _ = balls.jacobian(g)
     one, other = balls.bilinear(g, turned)[0], balls.bilinear(turned, g)[0]
@@ -172,8 +177,8 @@ def _check_direction(system: System, near: _Near) -> None:
     changes = system.balls.symmetric(near.turned)
     if not (all(map(positive_definite, changes)) or all(positive_definite(_negative(c)) for c in changes)):
         raise CertificationError(
-            "the fold is not an edge of the law, or not provably: along its null vector the matrices of traces do not all "
-            "change by definite amounts of one sign"
+            "the fold is not an edge of the law, or not provably: along its null vector the matrices of traces do not "
+            "all change by definite amounts of one sign"
         )
 
 

@@ -315,7 +315,7 @@ class SpectralLaw:
         return self._certifier.point(z, digits)
 
     def certify_edges(self, digits: int = DOUBLE_DIGITS) -> Any:
-        """Proved balls around the ends of the bands (`numerics.certificates.EdgeCertificate`); raises like `certify`."""
+        """Proved balls around the ends of bands (`numerics.certificates.EdgeCertificate`); raises like `certify`."""
         return self._certifier.edges(self.edges, digits)
 
     @cached_property

@@ -22,7 +22,10 @@ from freeattn.numerics.exact_traces import ExactTraces, Pair
 from freeattn.numerics.trace_balls import Contraction, TraceBalls, contraction, solution
 from freeattn.numerics.trace_equation import TraceEquation
 
-__all__ = ["Root", "System", "Value", "correction", "disturbance", "disturbance_of", "in_cone", "increasing", "preconditioner", "prove", "refine", "value_of"]
+__all__ = [
+    "NARROWEST", "NOT_A_ROOT", "WIDER", "Root", "System", "Value", "correction", "disturbance_of", "in_cone",
+    "increasing", "preconditioner", "prove", "refine", "value_of",
+]
 
 Numbers = NDArray[Any]
 Real = NDArray[np.float64]
@@ -88,10 +91,10 @@ def prove(system: System, start: Numbers, z: Pair) -> Root:
         raise CertificationError(f"the start is not a root: its relative correction is {first:.3g}")
     wide = WIDER * first + NARROWEST
     polydisc, point = Ball(start, wide * size * (1 + slack(1))), about(place[0])
-    matrices = system.balls.inverses(polydisc, point)
+    matrices = system.balls.inverses(polydisc, point, [g[0] for g in rough])
     jacobian, slope = system.balls.jacobian(matrices)
     proof = contraction(jacobian, inverse, size)
-    disturbed = disturbance(system, matrices, polydisc, point)
+    disturbed = _disturbance(system, matrices, polydisc, point)
     if not correction(proof, residual, disturbed[: len(size)]) <= (1 - proof.share) * wide * (1 - slack(1)):
         raise CertificationError("Newton's map is not proved to map the neighbourhood of the root into itself")
     return Root(centre, centre, residual, output, disturbed, proof, polydisc, matrices, slope)
@@ -113,7 +116,7 @@ def correction(proof: Contraction, residual: Numbers, disturbed: Real) -> float:
     return float(np.max(size / proof.size, initial=0.0)) * (1 + terms)
 
 
-def disturbance(system: System, matrices: list[Ball], u: Ball, z: Ball) -> Real:
+def _disturbance(system: System, matrices: list[Ball], u: Ball, z: Ball) -> Real:
     """How far Φ(ũ) and m(ũ) (last entry) of the true weights may be from those of their centres.
 
     Relative changes w of all weights and of z move a matrix A by at most 3w|A|, |A| the sum of the moduli of its

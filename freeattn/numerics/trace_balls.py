@@ -21,7 +21,6 @@ from freeattn.errors import CertificationError
 from freeattn.numerics.array_balls import Ball, about, combination, product, slack
 from freeattn.numerics.dyson_tables import DysonTables, Read, SectorTable
 from freeattn.numerics.enclosures import double_of, exactly
-from freeattn.numerics.small_inverse import inverses
 
 __all__ = ["Contraction", "TraceBalls", "contraction", "solution"]
 
@@ -57,17 +56,16 @@ class TraceBalls:
 
     # Values ------------------------------------------------------------------------------------------------------
 
-    def inverses(self, u: Ball, z: Ball) -> list[Ball]:
-        """(C − z P − Σ u E)⁻¹ of each sector, for all u and z in the balls (z: arrays of shape ()).
+    def inverses(self, u: Ball, z: Ball, near: list[Numbers]) -> list[Ball]:
+        """(C − z P − Σ u E)⁻¹ of each sector, for all u and z in the balls, from approximate ones `near` the middle.
 
         Raises:
             CertificationError: when a matrix may be singular.
         """
-        return [self._inverse(sector, u, z) for sector in self.sectors]
+        return [self._inverse(sector, u, z, g) for sector, g in zip(self.sectors, near, strict=True)]
 
-    def _inverse(self, sector: SectorTable, u: Ball, z: Ball) -> Ball:
+    def _inverse(self, sector: SectorTable, u: Ball, z: Ball, g: Numbers) -> Ball:
         middle, radius = self.matrix(sector, u, z)
-        g = inverses(middle[None])[0]
         size = np.abs(g)
         terms = slack(len(g))
         defect = np.abs(np.eye(len(g)) - g @ middle) + size @ (terms * np.abs(middle) + radius) * (1 + terms) + terms
@@ -172,8 +170,8 @@ def contraction(jacobian: Ball, inverse: Numbers, size: Real) -> Contraction:
     share = float(np.max(defect @ size / size)) * (1 + terms)
     if not share < _LARGEST_DEFECT:
         raise CertificationError(
-            "the root is too ill-conditioned for a proof in double precision: the point is too near an edge, or terms of "
-            "very unequal size cancel"
+            "the root is too ill-conditioned for a proof in double precision: the point is too near an edge, or terms "
+            "of very unequal size cancel"
         )
     return Contraction(inverse, defect * (1 + terms), size, share)
 
