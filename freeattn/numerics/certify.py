@@ -293,8 +293,9 @@ BRANCHES = {
 
 EDGES_PROVED = (
     "each ball contains exactly one fold of the equation with its true weights, real and simple",
-    "its matrices of traces change by definite amounts of one sign along the null vector, so it is an end of the support:"
-    " the law has a density c·√|x − edge|·(1 + o(1)), c > 0, on the side of its band, and no mass beside it on the other",
+    "its matrices of traces change by definite amounts of one sign along the null vector, so it is an end of the "
+    "support: the law has a density c·√|x − edge|·(1 + o(1)), c > 0, on the side of its band, and no mass beside it on "
+    "the other",
 )
 EDGES_NOT_PROVED = (
     "that no other band exists, and that no gap lies between a left and the next right end",
