@@ -28,12 +28,14 @@ from freeattn.numerics.certificates import (
 )
 from freeattn.numerics.descent import Descent
 from freeattn.numerics.enclosures import double_of, rounded
+from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import ExactSide
 from freeattn.numerics.exact_traces import ExactTraces, Pair
 from freeattn.numerics.exact_weights import EnclosedWeights
 from freeattn.numerics.exact_words import ExactWords, words_law
 from freeattn.numerics.fold_proofs import ProvedFold, prove_fold, refine_fold
 from freeattn.numerics.folds import Fold, find_fold
+from freeattn.numerics.network import NetworkEngine
 from freeattn.numerics.real_axis import BAND as IN_BAND
 from freeattn.numerics.real_axis import GAP as IN_GAP
 from freeattn.numerics.real_axis import Axis
@@ -56,14 +58,17 @@ _SAME_EDGE = 1e-9  # relative distance of a fold from the edge it belongs to
 Numbers = NDArray[Any]
 
 
-def certifier_of(exact: ExactSide) -> Certifier:
-    """What proves values of a law.
+def certifier_of(exact: ExactSide, engine: Engine | None = None) -> Certifier:
+    """What proves values of a law; an engine of Dyson equations has found the folds already.
 
     Raises:
         NotCoveredError: for law expressions, which are not given by words, and for infinitely many heads.
     """
     if isinstance(exact, ExactWords):
-        return Certifier(exact, exact.mean_one)
+        certifier = Certifier(exact, exact.mean_one)
+        if isinstance(engine, NetworkEngine):
+            certifier.know(engine.folds)
+        return certifier
     if not isinstance(exact.source, (Attention, Expression)):
         raise NotCoveredError("certificates are for laws of attention layers and of expressions in letters")
     return Certifier(words_law(exact.source, "gram", None), bool(getattr(exact, "mean_one", False)))
@@ -83,6 +88,7 @@ class Certifier:
         self._descent = Descent(self.equation, self._size)
         self.axis = Axis(self.equation, self._descent)
         self._known: list[tuple[complex, Numbers]] = []
+        self._folds: dict[tuple[int, str], Fold] = {}
 
     def _enclosed(self, digits: int) -> EnclosedWeights:
         if digits not in self._weights:
@@ -162,6 +168,13 @@ class Certifier:
             root = refine(system, root, z)
         raise CertificationError(f"the value is proved, but not to {digits} digits: radius {radius:.3g}")
 
+    def know(self, folds: Sequence[tuple[Fold | None, Fold | None]]) -> None:
+        """Folds in doubles, band by band, from which proofs start."""
+        for number, pair in enumerate(folds):
+            for side, fold in zip(("left", "right"), pair, strict=True):
+                if fold is not None:
+                    self._folds[number, side] = fold
+
     # Edges ---------------------------------------------------------------------------------------------------------
 
     def edges(self, known: Sequence[tuple[float, float]], digits: int) -> EdgeCertificate:
@@ -178,8 +191,10 @@ class Certifier:
                 if x == 0:
                     left_out.append(x)
                     continue
-                fold = self._fold(double_of(fmpq(*x.as_integer_ratio()) * per_unit), _room(known, number, side))
-                found.append(self.proved_edge(prove_fold(system, fold), side, digits))
+                if (number, side) not in self._folds:
+                    place = double_of(fmpq(*x.as_integer_ratio()) * per_unit)
+                    self._folds[number, side] = self._fold(place, _room(known, number, side))
+                found.append(self.proved_edge(prove_fold(system, self._folds[number, side]), side, digits))
         return EdgeCertificate(tuple(found), tuple(left_out), EDGES_PROVED, EDGES_NOT_PROVED, self.assumptions(digits))
 
     def proved_edge(self, fold: ProvedFold, side: str, digits: int) -> CertifiedEdge:

@@ -320,7 +320,7 @@ class SpectralLaw:
 
     @cached_property
     def _certifier(self) -> Any:
-        return importlib.import_module("freeattn.numerics.certify").certifier_of(self._exact)
+        return importlib.import_module("freeattn.numerics.certify").certifier_of(self._exact, self._engine)
 
     def normalized(self) -> SpectralLaw:
         """The same law with mean one.

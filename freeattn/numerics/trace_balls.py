@@ -81,23 +81,25 @@ class TraceBalls:
     def matrix(self, sector: SectorTable, u: Ball, z: Ball) -> Ball:
         """C − z P − Σ u E."""
         here = Ball(u.middle[sector.sources], u.radius[sector.sources])
-        energy = np.tensordot(here.middle, sector.energy, axes=1)
-        size, terms = np.abs(sector.energy), slack(len(sector.sources) + 2)
+        count, shape = len(sector.sources), sector.point.shape
+        flat, terms = sector.energy.reshape(count, shape[0] ** 2), slack(count + 2)
+        energy, size = (here.middle @ flat).reshape(shape), np.abs(flat)
         moduli = np.abs(sector.constant) + abs(complex(z.middle)) * sector.point
-        moduli = moduli + np.tensordot(np.abs(here.middle), size, axes=1)
-        moved = np.tensordot(here.radius, size, axes=1) + float(z.radius) * sector.point
+        moduli += (np.abs(here.middle) @ size).reshape(shape)
+        moved = (here.radius @ size).reshape(shape) + float(z.radius) * sector.point
         return Ball(sector.constant - z.middle * sector.point - energy, (moved + terms * moduli) * (1 + terms))
 
     def moduli(self, sector: SectorTable, u: Numbers) -> Real:
         """Σ |u||E|."""
-        return np.asarray(np.tensordot(np.abs(u[sector.sources]), np.abs(sector.energy), axes=1))
+        flat = np.abs(sector.energy).reshape(len(sector.sources), len(sector.weight) ** 2)
+        return np.asarray((np.abs(u[sector.sources]) @ flat).reshape(sector.point.shape))
 
     def energy(self, direction: Ball) -> list[Ball]:
         """Σ_e E_e·direction_e of each sector."""
         found = []
         for sector in self.sectors:
             here = Ball(direction.middle[sector.sources], direction.radius[sector.sources])
-            flat = combination(sector.energy.reshape(len(sector.sources), -1).T, here)
+            flat = combination(sector.energy.reshape(len(sector.sources), len(sector.weight) ** 2).T, here)
             found.append(Ball(flat.middle.reshape(sector.point.shape), flat.radius.reshape(sector.point.shape)))
         return found
 
