@@ -46,6 +46,7 @@ _HOME = {
     "NotCoveredError": "freeattn.errors",
     "ConvergenceError": "freeattn.errors",
     "BranchError": "freeattn.errors",
+    "CertificationError": "freeattn.errors",
     "MissingExtraError": "freeattn.errors",
 }
 

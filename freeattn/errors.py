@@ -7,6 +7,7 @@ from __future__ import annotations
 
 __all__ = [
     "BranchError",
+    "CertificationError",
     "ConvergenceError",
     "FreeattnError",
     "InputError",
@@ -57,6 +58,10 @@ class ConvergenceError(FreeattnError):
 
 class BranchError(FreeattnError):
     """A root was found that is not the value of the physical branch; it is never returned as a number."""
+
+
+class CertificationError(FreeattnError):
+    """A proof did not succeed: nothing is claimed then, and no wider bound is given instead."""
 
 
 class MissingExtraError(FreeattnError, ImportError):

@@ -332,6 +332,22 @@ class SpectralLaw:
         worst: float = importlib.import_module("freeattn.numerics.agreement").routes_agree(self.spec)
         return worst
 
+    def certify(self, z: Any, digits: int = DOUBLE_DIGITS) -> Any:
+        """A proved ball around m(z), and around the density at real z (`numerics.certificates.Certificate`).
+
+        Raises:
+            CertificationError: when it is not proved to the digits; NotCoveredError: for laws that no words give.
+        """
+        return self._certifier.point(z, digits)
+
+    def certify_edges(self, digits: int = DOUBLE_DIGITS) -> Any:
+        """Proved balls around the ends of bands (`numerics.certificates.EdgeCertificate`); raises like `certify`."""
+        return self._certifier.edges(self.edges, digits)
+
+    @cached_property
+    def _certifier(self) -> Any:
+        return importlib.import_module("freeattn.numerics.certify").certifier_of(self._exact, self._engine)
+
     def normalized(self) -> SpectralLaw:
         """The same law with mean one.
 

@@ -115,6 +115,11 @@ class NetworkEngine(PanelEngine):
     def panels(self) -> tuple[PanelBand, ...]:
         return self._panels
 
+    @property
+    def folds(self) -> tuple[tuple[Fold | None, Fold | None], ...]:
+        """The ends of the bands that are folds, in doubles."""
+        return tuple((stretch.left, stretch.right) for stretch in self._stretches)
+
     def _from_nearest(self, stretch: Stretch, x: Array) -> Complex:
         near, u = stretch.nearest(x)
         return self._axis.predicted(u, near, x)

@@ -1,0 +1,294 @@
+"""Certificates: balls that contain values known to many digits, and refusals of everything that is not the law."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+from flint import fmpq
+
+import freeattn as fa
+from freeattn.errors import CertificationError, InputError, NotCoveredError
+from freeattn.numerics.array_balls import Ball, positive_definite, product
+from freeattn.numerics.certify import certifier_of
+from freeattn.numerics.enclosures import Enclosure, enclosed, exactly, rounded
+from freeattn.numerics.fold_proofs import prove_fold
+from freeattn.numerics.folds import Fold
+from freeattn.theory.transforms import MarchenkoPastur
+
+N = fa.space("n", 1)
+SIZES = {"n_tokens": 512, "d_model": 768, "n_heads": 12, "d_key": 64, "d_value": 64, "d_out": 768}
+WIGNER = fa.wigner("S", N)
+SOURCES = {
+    "orthogonal": fa.Attention(**SIZES),
+    "gaussian": fa.Attention(**SIZES, inputs="gaussian"),
+    "one head": fa.Attention(**{**SIZES, "n_heads": 1}, inputs="gaussian", beta=Fraction(1, 3)),
+    "key-value": fa.Attention(**SIZES, tie="key-value"),
+    "latent": fa.Attention(**SIZES, latent=fa.Latent(256, shared=True), inputs="gaussian"),
+    "deepseek": fa.architecture("deepseek-v3", n_tokens=2048),
+    "relu": fa.Attention(**SIZES, scores="relu"),
+    "head-sum": fa.Attention(**SIZES, output="head-sum", n_kv_heads=4),
+    "semicircle": WIGNER,
+    "two bands": Fraction(1, 2) * WIGNER + fa.diagonal("D", N, [-1, 1], [1, 1]),
+    "three squares": fa.gaussian("A", N, N) @ fa.gaussian("B", N, N) @ fa.gaussian("C", N, N),
+}
+SIGNED = ("semicircle", "two bands")
+
+
+def law_of(name):
+    return fa.law(SOURCES[name], of="self-adjoint") if name in SIGNED else fa.law(SOURCES[name])
+
+
+@pytest.fixture(scope="module", params=SOURCES)
+def law(request):
+    return law_of(request.param)
+
+
+@pytest.fixture(scope="module")
+def layer():
+    return fa.law(SOURCES["gaussian"])
+
+
+def points_of(law):
+    """Off the axis, in each band, beyond the support, and in the gap between bands."""
+    (low, _), (_, high) = law.edges[0], law.edges[-1]
+    inside = [left + (right - left) * share for left, right in law.edges for share in (1e-3, 0.37, 0.999)]
+    between = [0.4 * left + 0.6 * right for (_, left), (right, _) in zip(law.edges, law.edges[1:], strict=False)]
+    return [*inside, *between, low - 0.7, 1.1 * high, 0.3 + 0.2j, high * (0.5 + 1e-3j), -2 - 3j]
+
+
+# Values --------------------------------------------------------------------------------------------------------------
+
+
+def test_balls_contain_values_to_many_digits(law):
+    for z in points_of(law):
+        proof = law.certify(z)
+        known = law.stieltjes(z, digits=50)
+        assert proof.stieltjes.contains(known), z
+        assert proof.stieltjes.radius < 1e-13 * abs(proof.stieltjes.midpoint)
+        assert proof.contraction < 0.25
+        if isinstance(z, complex):
+            assert (proof.place, proof.density) == ("upper half-plane", None)
+        elif proof.place == "band":
+            assert proof.density.contains(law.density(z, digits=50)), z
+            assert proof.density.midpoint > proof.density.radius
+        else:
+            assert proof.place == "gap"
+            assert law.density(z) == 0 == proof.density.midpoint == proof.density.radius
+
+
+def test_normalized_laws_and_many_digits(layer):
+    law = layer.normalized()
+    for z in (0.5, -0.25 + 0.5j):
+        proof = law.certify(z, digits=60)
+        assert proof.stieltjes.contains(law.stieltjes(z, digits=90))
+        assert proof.stieltjes.radius < 1e-60 * abs(proof.stieltjes.midpoint)
+    assert law.certify_edges(60).edges[1].x.contains(law.edges_to(90)[0][1])
+
+
+def test_points_are_exact_numbers():
+    law = fa.law(WIGNER, of="self-adjoint")
+    third = law.certify(Fraction(1, 3), digits=40)
+    context = mpmath.MPContext()
+    context.dps = 80
+    x = context.mpf(1) / 3
+    assert third.density.contains(context.sqrt(4 - x * x) / (2 * context.pi))
+    assert law.certify("1/3", digits=40).density == third.density
+    assert not law.certify(1 / 3, digits=40).density.contains(third.density.midpoint)
+    assert law.certify(0).density.contains(1 / context.pi)
+
+
+def test_lower_half_plane_is_the_conjugate(layer):
+    upper, lower = layer.certify(1 + 1j).stieltjes, layer.certify(1 - 1j).stieltjes
+    assert lower.midpoint == upper.midpoint.conjugate()
+
+
+@pytest.mark.parametrize("source", ["orthogonal", "two bands"])
+def test_near_an_edge_it_proves_or_refuses(source):
+    law = law_of(source)
+    refused = 0
+    for edge in np.ravel(law.edges):
+        for distance in (1e-3, 1e-6, 1e-9, 1e-12, 1e-14, 0.0):
+            for x in (edge * (1 - distance), edge * (1 + distance)):
+                try:
+                    proof = law.certify(x)
+                except CertificationError:
+                    refused += 1
+                    continue
+                inside = any(left < x < right for left, right in law.edges)
+                assert proof.place == ("band" if inside else "gap")
+                assert proof.stieltjes.radius <= 1e-15 * abs(proof.stieltjes.midpoint)
+                assert abs(complex(proof.stieltjes.midpoint) / complex(law.stieltjes(x)) - 1) < 1e-8 / distance**0.5
+    assert refused < 30 * len(law.edges)
+
+
+# What must be refused ------------------------------------------------------------------------------------------------
+
+
+def scaled(certifier, z):
+    """A point in the unit of the equation, and the double nearest to it."""
+    per_unit = certifier.system(15)[1]
+    pair = tuple(fmpq(*part.as_integer_ratio()) * per_unit for part in (z.real, z.imag))
+    return pair, complex(*(int(part.p) / int(part.q) for part in pair))
+
+
+def other_roots(certifier, z, count=60):
+    """Roots of the equation at z that Newton's method finds from random starts."""
+    equation, random = certifier.equation, np.random.default_rng(5)
+    physical = certifier._descent.solve(np.array([z]))
+    noise = random.normal(size=(2, count, equation.count))
+    start = physical * (1 + 2 * noise[0] + 2j * noise[1])
+    found, good = equation.newton(start, np.full(count, z))
+    roots = []
+    for root in found[good]:
+        if all(np.max(np.abs(root - known) / np.abs(known)) > 1e-6 for known in [physical[0], *roots]):
+            roots.append(root)
+    return roots
+
+
+@pytest.mark.parametrize("z", [1.0 + 0.5j, 6.0 + 0.01j])
+def test_planted_wrong_roots_are_refused(layer, z):
+    certifier = certifier_of(layer._exact)
+    pair, place = scaled(certifier, z)
+    roots = other_roots(certifier, place)
+    assert roots
+    for root in roots:
+        with pytest.raises(CertificationError):
+            certifier.proved(z, pair, root, 15)
+
+
+def test_conjugate_root_and_shifted_point_are_refused(layer):
+    certifier = certifier_of(layer._exact)
+    for z in (2.0 + 0.0j, 1.0 + 0.5j):
+        pair, place = scaled(certifier, z)
+        if z.imag:
+            root = certifier._descent.solve(np.array([place]))[0]
+        else:
+            root = certifier.axis.classify(np.array([place.real]))[1][0]
+        assert certifier.proved(z, pair, root, 15).stieltjes.contains(layer.stieltjes(z, digits=50))
+        conjugate, _ = scaled(certifier, z.conjugate())
+        with pytest.raises(CertificationError, match="physical"):
+            certifier.proved(z, conjugate, root.conj(), 15)
+        shifted, _ = scaled(certifier, z + 1e-3)
+        with pytest.raises(CertificationError, match="not a root"):
+            certifier.proved(z, shifted, root, 15)
+
+
+def test_conjugate_root_in_the_upper_half_plane_is_no_root(layer):
+    certifier = certifier_of(layer._exact)
+    pair, place = scaled(certifier, 1.0 + 0.5j)
+    root = certifier._descent.solve(np.array([place]))[0]
+    with pytest.raises(CertificationError):
+        certifier.proved(1.0, pair, root.conj(), 15)
+
+
+def test_the_other_real_root_of_a_gap_is_refused():
+    """Semicircle: m² + zm + 1 = 0 has two real roots beyond the edge."""
+    certifier = certifier_of(fa.law(WIGNER, of="self-adjoint")._exact)
+    pair = (fmpq(5, 2), fmpq(0))
+    certifier.proved(2.5, pair, np.array([-0.5]), 15)
+    with pytest.raises(CertificationError, match="physical"):
+        certifier.proved(2.5, pair, np.array([-2.0]), 15)
+
+
+def test_a_start_that_is_a_little_off_is_proved_all_the_same(layer):
+    """The proof does not rest on the start: one within reach of Newton's method gives the same value."""
+    certifier = certifier_of(layer._exact)
+    pair, place = scaled(certifier, 1.0 + 0.5j)
+    root = certifier._descent.solve(np.array([place]))[0] * (1 + 1e-9)
+    ball = certifier.proved(1.0 + 0.5j, pair, root, 15).stieltjes
+    assert ball.contains(layer.stieltjes(1.0 + 0.5j, digits=50))
+
+
+def test_refusals(layer):
+    with pytest.raises(NotCoveredError, match="in letters"):
+        fa.law(MarchenkoPastur(2)).certify(1.0)
+    ratios = {"gamma_key": 1.5, "gamma_value": 1.5, "gamma_out": 1.5}
+    with pytest.raises(NotCoveredError, match="finitely many heads"):
+        fa.law(fa.Attention.from_ratios(n_heads=float("inf"), **ratios)).certify(1.0)
+    for wrong in (float("nan"), float("inf"), "x", None):
+        with pytest.raises(InputError, match="z"):
+            layer.certify(wrong)
+    for digits in (0, 201, 2.5):
+        with pytest.raises(InputError, match="digits"):
+            layer.certify(1.0, digits=digits)
+    with pytest.raises(CertificationError):
+        fa.law(SOURCES["three squares"]).certify(0.0)  # a hard edge
+
+
+# Edges ---------------------------------------------------------------------------------------------------------------
+
+
+def test_edges_contain_those_to_many_digits(law):
+    proof = law.certify_edges()
+    known = [(x, side) for band in law.edges_to(40) for x, side in zip(band, ("left", "right"), strict=True)]
+    folds = [(x, side) for x, side in known if x != 0]
+    assert len(proof.edges) + len(proof.not_certified) == len(known)
+    for edge, (x, side) in zip(proof.edges, folds, strict=True):
+        assert edge.x.contains(x)
+        assert edge.x.radius < 1e-14 * abs(x)
+        assert edge.side == side
+    assert proof.proved
+    assert proof.not_proved
+    assert {a.name for a in proof.assumptions} >= {"Dyson equation", "IEEE arithmetic"}
+
+
+def test_planted_folds_are_refused():
+    """A shifted place, other traces, and the wrong end of a band."""
+    law = fa.law(SOURCES["two bands"], of="self-adjoint")
+    certifier = certifier_of(law._exact)
+    system, _ = certifier.system(15)
+    right = certifier._fold(law.edges[1][1], 1.0)
+    assert prove_fold(system, right).right_end
+    with pytest.raises(CertificationError, match="not a fold"):
+        prove_fold(system, Fold(right.x * (1 + 1e-4), right.traces, right.direction))
+    with pytest.raises(CertificationError):
+        prove_fold(system, Fold(right.x, -right.traces, right.direction))
+    with pytest.raises(CertificationError, match="other end"):
+        certifier.proved_edge(prove_fold(system, right), "left", 15)
+
+
+def test_the_cusp_is_refused():
+    law = fa.law(WIGNER + fa.diagonal("D", N, [-1, 1], [1, 1]), of="self-adjoint")
+    with pytest.raises(CertificationError):
+        law.certify(0)
+
+
+# The tools -----------------------------------------------------------------------------------------------------------
+
+
+def test_positive_definite_is_proved_or_refused():
+    near = np.array([[1.0, 1 - 1e-8], [1 - 1e-8, 1.0]])
+    assert positive_definite(Ball(near, np.zeros((2, 2))))
+    assert not positive_definite(Ball(near, np.full((2, 2), 1e-8)))
+    assert not positive_definite(Ball(np.array([[1.0, 1.0], [1.0, 1.0]]), np.zeros((2, 2))))
+    assert not positive_definite(Ball(np.array([[1.0, 2.0], [2.0, 1.0]]), np.zeros((2, 2))))
+    assert not positive_definite(Ball(np.array([[np.nan]]), np.zeros((1, 1))))
+    scales = np.diag([1e-60, 1e60])
+    assert positive_definite(Ball(scales @ near @ scales, np.zeros((2, 2))))
+
+
+def test_products_of_balls_contain_exact_products():
+    random = np.random.default_rng(3)
+    a, b = (random.normal(size=(5, 5)) * 10.0 ** random.integers(-8, 8, (5, 5)) for _ in range(2))
+    ball = product(Ball(a, np.zeros((5, 5))), Ball(b, np.zeros((5, 5))))
+    for i, j in np.ndindex(5, 5):
+        exact = sum(Fraction(a[i, k]) * Fraction(b[k, j]) for k in range(5))
+        assert abs(exact - Fraction(ball.middle[i, j])) <= Fraction(ball.radius[i, j])
+
+
+def test_enclosures_contain_what_they_enclose():
+    expression = sympy.sympify("sqrt(2)*exp(Rational(1, 4)) - 3/pi + E")
+    interval = enclosed(expression, {}, 50)
+    known = expression.evalf(80)
+    low, high = (sympy.Rational(int(v.p), int(v.q)) for v in (interval.low, interval.high))
+    assert low <= known <= high
+    assert high - low < 1e-48
+    assert exactly(0.1) != fmpq(1, 10)
+    centre, radius = rounded(Enclosure(fmpq(1, 3), fmpq(1, 3)), 30)
+    assert (centre, radius) == (fmpq(1, 3), 0)
+    with pytest.raises(CertificationError):
+        1 / Enclosure(fmpq(-1), fmpq(1))
