@@ -37,7 +37,7 @@ _HOME = {
     "derive": "freeattn.theory.derive",
     "Derivation": "freeattn.theory.derivation",
     "symbolic_spec": "freeattn.theory.derive",
-    "law": "freeattn.numerics.law",
+    "law": "freeattn.numerics.limiting",
     "SpectralLaw": "freeattn.numerics.law",
     "sample": "freeattn.evidence.simulate",
     "verify": "freeattn.evidence.simulate",

@@ -47,7 +47,7 @@ TIGHTER = {
 # Imports inside functions: the optional dependency at its one place.
 INSIDE_FUNCTIONS = {("freeattn.report.plot", "matplotlib")}
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
-BY_NAME = {"freeattn", "freeattn.report", "freeattn.cli.derive", "freeattn.numerics.law"}
+BY_NAME = {"freeattn", "freeattn.report", "freeattn.cli.derive", "freeattn.numerics.law", "freeattn.numerics.limiting"}
 BRIDGE = "freeattn.numerics.compile"  # the one module that may import both sympy and numpy
 # Only these packages may import the library at all.
 AT_HOME = {

@@ -18,7 +18,7 @@ from freeattn.evidence.sampling import Sample, check_sizes, sample, seed_sequenc
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.attention import Attention
 from freeattn.model.scores import Softmax
-from freeattn.numerics.law import law as limiting_law
+from freeattn.numerics.limiting import law as limiting_law
 
 __all__ = ["Estimate", "Statistic", "Verification", "verify"]
 

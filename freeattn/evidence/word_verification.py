@@ -23,7 +23,7 @@ from freeattn.evidence.words import Numbers, sample_words
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.expression import Expression
 from freeattn.model.word_sizes import checked_sizes
-from freeattn.numerics.law import law as limiting_law
+from freeattn.numerics.limiting import law as limiting_law
 
 __all__ = ["WordStatistic", "WordVerification", "WordsLaw", "verify_words"]
 

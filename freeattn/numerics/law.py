@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -17,17 +17,14 @@ from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
 from freeattn.model.precision import own_context
 from freeattn.numerics.engine import Engine
-from freeattn.numerics.exact import Atom, ExactSide, exact_law
+from freeattn.numerics.exact import Atom, ExactSide
 from freeattn.numerics.precise_integrals import as_number
-from freeattn.numerics.rational import RationalEngine
 from freeattn.theory.transforms import Law
 
-__all__ = ["Atom", "SpectralLaw", "law"]
+__all__ = ["Atom", "SpectralLaw"]
 
 Array = NDArray[np.float64]
 
-ROUTES = ("transform", "pencil")
-PRODUCTS = ("gram", "cogram", "self-adjoint")
 DOUBLE_DIGITS = 15
 _MAX_DIGITS = 2000
 _LEVEL_ROUNDING = 1e-13  # of a computed mass: a level this little above it still belongs to it
@@ -35,51 +32,6 @@ _EDGE_DIGITS = 20  # rounded once to a double
 _MASS_TOLERANCE = 1e-9  # of total mass, and of the mean relative to itself; panels are resolved to about 1e-13
 _FAR = 1e6  # times the reach of the law: what the series at infinity leaves out is below rounding
 _QUANTILE_STEPS = 200
-
-
-def law(
-    source: Attention | Law | Expression, route: str | None = None, of: str = "gram",
-    sizes: Mapping[Any, Any] | None = None,
-) -> SpectralLaw:
-    """The limiting law of an attention layer's output, of a word in Gaussian letters, or of a law expression.
-
-    Args:
-        source: an `Attention` whose sizes or ratios are numbers, an expression in letters, or a `Law` of
-            `freeattn.theory.transforms`.
-        route: "transform" (closed laws) or "pencil" (the Dyson equation of the words); by default the first where it
-            applies. Both give one law.
-        of: for an expression M, "gram" (eigenvalues of M Mᵀ), "cogram" (of Mᵀ M), or "self-adjoint" (of M = Mᵀ itself).
-        sizes: for an expression, a number for each symbol that it holds, by name, symbol or space.
-
-    Raises:
-        InputError: when the source is still symbolic, or an argument does not fit it.
-        NotCoveredError: when no law is known for it, or not by this route.
-        BranchError, ConvergenceError: when the numbers fail their own checks.
-    """
-    if route not in (None, *ROUTES):
-        raise InputError("route", route, '"transform", "pencil" or None')
-    words = isinstance(source, Expression)
-    for name, value in (("of", None if of == "gram" else of), ("sizes", sizes)):
-        if value is not None and not words:
-            raise InputError(name, value, "nothing, unless the source is an expression in letters")
-    if isinstance(source, Law) or (isinstance(source, Attention) and _takes_transforms(source, route)):
-        if route == "pencil":
-            raise InputError("route", route, '"transform" for a law expression: it has no matrix')
-        exact = exact_law(source)
-        return SpectralLaw(RationalEngine(exact.curve), exact)
-    if of not in PRODUCTS:
-        raise InputError("of", of, ", ".join(f'"{name}"' for name in PRODUCTS))
-    if not isinstance(source, (Attention, Expression)):
-        raise InputError("source", source, "an Attention, an expression in letters, or a law expression")
-    if words and route == "transform":
-        raise InputError("route", route, '"pencil" for an expression in letters')
-    by_words = importlib.import_module("freeattn.numerics.exact_words")  # closed laws do without it
-    words_exact = by_words.words_law(source, of, sizes)
-    return SpectralLaw(by_words.engine_of(words_exact), words_exact)
-
-
-def _takes_transforms(spec: Attention, route: str | None) -> bool:
-    return route == "transform" or (route is None and spec.covered_by_transforms)
 
 
 class SpectralLaw:

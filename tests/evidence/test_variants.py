@@ -12,7 +12,7 @@ from variants import LAYERS, Law, N, layer
 from freeattn.evidence.sampling import sample
 from freeattn.model.architectures import architecture
 from freeattn.model.attention import Attention
-from freeattn.numerics.law import law
+from freeattn.numerics.limiting import law
 
 POINTS = np.array([0.2 + 1j, 1 + 1j, 2.5 + 1j])  # of the resolvent, over the mean
 DRAWS = 3

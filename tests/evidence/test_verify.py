@@ -14,7 +14,7 @@ from freeattn.errors import InputError
 from freeattn.evidence.published import TABLE_D2, published_agreement, upper_limit
 from freeattn.evidence.verify import Estimate, verify
 from freeattn.model.attention import Attention
-from freeattn.numerics.law import law
+from freeattn.numerics.limiting import law
 
 SMALL = Attention(n_tokens=192, d_model=256, n_heads=4, d_key=64, d_value=64, d_out=144)
 NAMES = [

@@ -7,7 +7,7 @@ import pytest
 
 from freeattn.errors import InputError, MissingExtraError
 from freeattn.model.attention import Attention
-from freeattn.numerics.law import law as spectral_law
+from freeattn.numerics.limiting import law as spectral_law
 from freeattn.report.plot import check_plot_file, density_rows, law_grid, plot_law, save_law_plot
 
 
