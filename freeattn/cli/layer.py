@@ -19,7 +19,7 @@ COMPOUND = (
     "inputs", "feature_eigenvalues", "feature_weights", "tie", "key_value_correlation", "heads",
     *(f"{latent}_{part}" for latent in _LATENTS for part in _LATENT_PARTS),
 )
-_HEADS = "families COUNT:D_KEY[:D_VALUE[:BETA]] between commas, such as 8:64,4:128:64"
+_HEADS = "families COUNT:D_KEY[:D_VALUE[:BETA]] between commas, such as 8:64:64,4:128:64"
 _OPTIONS = {"eigenvalues": "feature_eigenvalues", "weights": "feature_weights", "rho": "key_value_correlation"}
 
 

@@ -28,6 +28,7 @@ from freeattn.numerics.limiting import law as limiting_law
 __all__ = ["WordStatistic", "WordVerification", "WordsLaw", "verify_words"]
 
 N_MOMENTS = 4
+_LEAST_SIZE = 64  # of the smallest space: allowances go like 1/N, and at N = 64 none is so wide that it cannot fail
 _POINTS = (-1 + 1j, 1j, 1 + 1j)  # of the resolvent, in units of the standard size of the law around its mean
 
 
@@ -149,13 +150,17 @@ def verify_words(
         raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
     checked_sizes(expression, sizes)
     given = dict(sizes or {})
+    smallest = _smallest(expression, given)
+    if smallest < _LEAST_SIZE:
+        allowed = f"sizes in the same ratios with at least {_LEAST_SIZE} in every space: fewer say nothing of a limit"
+        raise InputError("sizes", f"a space of {smallest}", allowed)
     found = _law_of(expression, of, given) if law is None else law  # before the draws: a refusal costs nothing
     samples = []
     for done, child in enumerate(seed_sequence(seed).spawn(int(draws)), start=1):
         samples.append(sample_words(expression, given, child, of))
         if progress is not None:
             progress(done, int(draws))
-    statistics = _Comparison(found, samples, _smallest(expression, given)).statistics()
+    statistics = _Comparison(found, samples, smallest).statistics()
     return WordVerification(expression, of, given, int(seed), int(draws), statistics, tuple(samples))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 import freeattn as fa
+from freeattn.errors import InputError
 
 
 def test_a_verification_prints_as_a_table():
@@ -17,3 +20,9 @@ def test_a_verification_prints_as_a_table():
     spec = fa.Attention(n_tokens=64, d_model=64, n_heads=2, d_key=32, d_value=32)
     layer = fa.verify(spec, draws=2, seed=0)
     assert str(layer).splitlines()[0].split() == ["statistic", "softmax", "equivalent", "allowed", "verdict"]
+
+
+def test_sizes_too_small_to_tell_anything_are_refused():
+    x = fa.gaussian("X", fa.space("n"), fa.space("p"), 1)
+    with pytest.raises(InputError, match="at least 64"):
+        fa.verify(x, sizes={"n": 1, "p": 4}, draws=2)
