@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import sympy as sp
@@ -24,10 +25,19 @@ __all__ = [
 _LINE = 56  # characters of formula that fit on a line, by `width_of`
 _GAP = 2.2  # between columns of a matrix
 _DISPLAYED, _SMALL = 4, 0.75  # a matrix of more rows is set small
+_CAPITALS = re.compile(r"([A-Z])([A-Z]*)(°?)(\d*)(°?)")  # K, O°, WQ, UK2: no product of letters
 
 
 def name_of(name: str) -> Notation:
-    """A name of a letter, space or block: greek letters as such, what follows an underscore or is a number below."""
+    """A name of a letter, space or block: what follows an underscore or is a number stands below, greek as such.
+
+    Of a name in capitals the first is the matrix and the rest stands above, W^{Q} for WQ: WQ would be a product.
+    """
+    capitals = _CAPITALS.fullmatch(name)
+    if capitals and (capitals[2] or "°" in name):
+        letter, above, ring, number, last = capitals.groups()
+        above += r"\circ" if ring or last else ""
+        return Notation(f"{letter}^{{{above}}}" + (f"_{{{number}}}" if number else ""), name)
     if not name.isascii():
         return Notation(" ".join(latex_words(character).strip("$") for character in name), name)
     head = name.rstrip("0123456789")
@@ -83,7 +93,8 @@ def letter_row(letter: Letter) -> Notation:
     text = f"{text_of(rows)} × {text_of(columns)}, {kind}variance {text_of(variance)}"
     for family in reversed(letter.chain):
         count = count_of(family)
-        pieces.append(rf",\ \text{{in each of }}{latex_of(count)}\ \text{{{family.name}}}")
+        pieces[-1] += r",\ "
+        pieces.append(rf"\text{{in each of }}{latex_of(count)}\ \text{{{family.name}}}")
         text += f", in each of {text_of(count)} {family.name}"
     return Notation("".join(pieces), text, tuple(pieces))
 

@@ -21,6 +21,7 @@ from freeattn.theory import symbols as sym
 from freeattn.theory.derivation import Derivation
 from freeattn.theory.derive import derive, symbolic_spec
 from freeattn.theory.pencil_route import PencilDerivation
+from freeattn.theory.pencil_writing import name_of
 from freeattn.theory.transform_route import TransformDerivation
 from freeattn.theory.transforms import MarchenkoPastur
 
@@ -109,6 +110,24 @@ def test_the_pencil_is_shown() -> None:
     assert "X Xᵀ S" in text
     assert "[−z, X, 0, 0, 0, 0]" in text
     assert "S : n × n, symmetric, variance 1/n" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "latex"),
+    [("WQ", "W^{Q}"), ("UQP", "U^{QP}"), ("UK2", "U^{K}_{2}"), ("K1°", r"K^{\circ}_{1}"), ("O°", r"O^{\circ}"),
+     ("VP°", r"V^{P\circ}"), ("K", "K"), ("X_1", "X_1"), ("W2", "W_2"), ("X(1, 2)", "X(1, 2)"), ("O[1]", "O[1]"),
+     ("y12", r"y_{\mathrm{12}}"), ("√C", r"\surd C")],
+)
+def test_names_in_latex(name: str, latex: str) -> None:
+    assert name_of(name).latex == latex
+    assert name_of(name).text == name
+
+
+@pytest.mark.parametrize("name", ["gaussian", "latent"])
+def test_no_name_reads_as_a_product(name: str) -> None:
+    latex = pencil(name).latex()
+    assert not re.search(r"(?<![A-Za-z\\])[A-Z]{2,}(?=[^A-Za-z]|$)(?!\S*,[xyw]\d)", latex.split("Assumptions")[0])
+    assert {"gaussian": r"W^{Q}\,{W^{K}}^{T}\,{X}^{T}", "latent": r"{U^{K}}^{T}\,{D}^{T}\,D\,U^{V}"}[name] in latex
 
 
 def test_a_large_pencil_is_a_list_of_blocks() -> None:
