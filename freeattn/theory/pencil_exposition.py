@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import sympy as sp
 
+from freeattn.model.attention import Attention
+from freeattn.model.inputs import FeatureCovariance, OrthogonalInput
+from freeattn.theory import symbols as sym
+from freeattn.theory.attention_words import words_of
 from freeattn.theory.breaking import width_of
 from freeattn.theory.dyson import DysonSystem
-from freeattn.theory.notation import Notation, latex_of
+from freeattn.theory.equivalent import equivalent_of
+from freeattn.theory.field import as_expression
+from freeattn.theory.latex_words import latex_words
+from freeattn.theory.layer import equivalent_equations
+from freeattn.theory.notation import Notation, latex_of, text_of
 from freeattn.theory.pencil import Fixed, Pencil, Position
 from freeattn.theory.pencil_writing import (
+    COLON,
     block_matrix,
     diagonal_row,
+    eigenvalue_symbols,
     entry_name,
     indexed,
+    layer_equations,
     letter_name,
     letter_row,
+    lowest_terms,
     name_of,
     position_value,
+    score_density,
     sector_equations,
+    shared_or_not,
     words,
 )
 from freeattn.theory.steps import Equation, Piece, Step, Term, Vanishing
@@ -35,7 +49,6 @@ _MOST_TRACES = 20  # that are listed in a sentence
 _MOMENTS = 2  # shown; any number can be asked for
 _WIDE = 45  # a denominator, by `width_of`
 _CHUNK = 24  # characters of words that stay on one line
-_COLON = N(r":\ ", ":")
 _LAWS = {
     "gram": ("M M^{T}", "M Mᵀ"), "cogram": ("M^{T} M", "MᵀM"), "self-adjoint": ("M", "M"),
 }
@@ -43,6 +56,9 @@ _LAWS = {
 
 class Stages(Protocol):
     """What the steps are made from."""
+
+    @property
+    def source(self) -> object: ...
 
     @property
     def dyson(self) -> DysonSystem: ...
@@ -63,18 +79,23 @@ def pencil_steps(stages: Stages) -> tuple[Step, ...]:
 
 
 def _steps(stages: Stages) -> Iterator[Step]:
-    system = stages.dyson
-    yield _model(system)
+    system, spec = stages.dyson, stages.source if isinstance(stages.source, Attention) else None
+    if spec is not None:
+        yield _layer(spec)
+        yield _equivalent(spec)
+    yield _model(system, spec)
     yield _pencil(system)
     yield _pattern(system)
     yield _self_energy(system)
     yield _dyson(system)
     yield _reduced(stages.system, system)
-    yield _definitions(stages.system)
+    yield _definitions(stages.system, system)
     yield _branch()
     yield _moments(stages)
     if stages.values:
-        yield Step("values", "Values", ("For this layer",), tuple(
+        yield Step("values", "Values", (
+            "For this layer, sizes in units of n_tokens (", N("n=1", "n = 1"), "), as the law depends on ratios only,",
+        ), tuple(
             Equation(f"value-{symbol}", symbol, value) for symbol, value in stages.values if value != symbol
         ))
 
@@ -86,18 +107,101 @@ def _listed(names: Sequence[Notation | sp.Expr]) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def _model(system: DysonSystem) -> Step:
+def _layer(spec: Attention) -> Step:
+    sentence: list[Piece] = [
+        "The law describes the squared singular values of the matrix ", N("M", "M"), " below, that is, the ",
+        sym.TOKENS, " eigenvalues of ", N("M M^{T}", "M Mᵀ"), " for ", sym.TOKENS, " tokens of width ", sym.D_MODEL,
+        ". Each of ", sym.HEADS, " heads ", N("r", "r"), " has queries and keys of width ", sym.D_KEY,
+        *((" + ", sym.D_POSITION) if spec.position_width != 0 else ()),
+        *((" and values of width ", sym.D_VALUE) if spec.has_values and not spec.tie.equal_widths else ()),
+        "; weights that act on tokens have iid ", N("N(0,1/d)", "N(0, 1/d)"), " entries",
+    ]
+    ranks = [rank for rank, latent in ((sym.RANK, spec.latent), (sym.QUERY_RANK, spec.query_latent)) if latent]
+    for rank in ranks:
+        sentence += [", those that act on a latent of width ", rank, " have iid ",
+                     N(f"N(0,1/{latex_of(rank)})", f"N(0, 1/{text_of(rank)})"), " entries"]
+    if sym.RANK in ranks:
+        sentence += [" (", sym.RANK, " counts heads only where it is an index)"]
+    if spec.n_kv_heads != spec.n_heads:
+        sentence += ["; the heads of each of ", sym.KV_HEADS, " groups share ", N("K_r", "K_r")]
+        sentence += [" and ", N("V_r", "V_r")] if spec.has_values else []
+    if spec.has_output_map:
+        sentence += ["; ", N("w_V", "w_V"), " is the width of the values of all heads together"]
+    if spec.heads is not None:
+        sentence += ["; heads fall into families of unequal widths or temperatures, number 1, 2, … at their symbols, ",
+                     "and ", sym.HEADS, ", ", sym.D_KEY, " and ", sym.BETA, " stand for the sum of their numbers and "
+                     "for the values of the family"]
+    return Step("layer", "The layer", (*sentence, "."), tuple(layer_equations(spec)))
+
+
+def _equivalent(spec: Attention) -> Step:
+    """As in the closed laws; θ₁ and θ₂ by their definition, their value in β where it is known, and β."""
+    replacement, *pairs = equivalent_equations(equivalent_of(spec))
+    first, second = ((symbol, value) for symbol, value in pairs if symbol in (sym.THETA_1, sym.THETA_2))
+    defined = (N(r"\operatorname{Var}g(\chi)", "Var g(χ)"),
+               N(r"\bigl(\mathrm{E}\,\chi g(\chi)\bigr)^2", "(E χ·g(χ))²"))
+    equations = [Equation("equivalent", *replacement, sign=N(r"\leftrightarrow", "↔")),
+                 Equation("equivalent-g", N("g(x)", "g(x)"), score_density(spec.scores))]
+    for number, ((symbol, value), known) in enumerate(zip((first, second), defined, strict=True), 1):
+        right = known if isinstance(value, N) else N(f"{known.latex}={latex_of(value)}",
+                                                     f"{known.text} = {text_of(value)}")
+        equations.append(Equation(f"equivalent-{number}", symbol, right))
+    thetas = words_of(spec).thetas
+    for number, pair in enumerate(thetas, 1):
+        beta = as_expression(pair.beta)
+        if len(thetas) > 1:
+            at = N(rf"\theta_1,\theta_2\text{{ at }}\beta={latex_of(beta)}", f"θ₁, θ₂ at β = {text_of(beta)}")
+            both = N(f"{latex_of(pair.theta_1)},{latex_of(pair.theta_2)}",
+                     f"{text_of(pair.theta_1)}, {text_of(pair.theta_2)}")
+            equations.append(Equation(f"equivalent-at-{number}", both, at))
+        elif beta != sym.BETA:
+            equations.append(Equation("beta", sym.BETA, beta))
+    return Step(
+        "equivalent", "The Gaussian equivalent",
+        ("The score function enters through two numbers: in the limit each centered attention matrix may be replaced "
+         "by a linear function of its scores ", N("S_r", "S_r"), " and independent noise ", N("W_r", "W_r"),
+         " with iid ", N("N(0,1)", "N(0, 1)"), " entries.", *_no_closed(first[1])),
+        tuple(equations),
+    )
+
+
+def _no_closed(value: sp.Expr | Notation) -> tuple[Piece, ...]:
+    return (" No closed form of them is known for this score function.",) if isinstance(value, N) else ()
+
+
+def _letters_of(spec: Attention, system: DysonSystem) -> tuple[Piece, ...]:
+    """How the letters of the model come from the layer."""
+    letters = [letter.name for letter in system.pencil.letters]
+    over_root = (" stands for ", N(r"X/\sqrt d", "X/√d"))
+    found: list[Piece] = [" Its law is that of the layer: "]
+    if isinstance(spec.inputs, OrthogonalInput):
+        found += ["as tokens are orthogonal, products of ", N("X", "X"), " with weights are Gaussian letters"]
+        if any("°" in name for name in letters):
+            found += [", ", N(r"{}^{\circ}", "°"), " marks what a weight has on the features that tokens do not reach"]
+    else:
+        covariance = isinstance(spec.inputs, FeatureCovariance)
+        found += ["the letter " if not covariance else "", N(r"G\sqrt C", "G √C") if covariance else N("X", "X")]
+        found += over_root
+    found += [", and all scales are in variances: letters of queries carry ", sym.THETA_2]
+    if any(name.rstrip("0123456789") == "W" for name in letters):
+        found += [", and the letter ", N("W", "W"), " is the noise ", N("W_r", "W_r"), " of the equivalent, with iid ",
+                  N("N(0,1)", "N(0, 1)"), " entries, scaled into its variance"]
+    return (*found, ".")
+
+
+def _model(system: DysonSystem, spec: Attention | None) -> Step:
     law = N(*_LAWS[system.pencil.of])
     letters = tuple(
-        Equation(f"letter-{letter.name}", letter_name(letter), letter_row(letter), sign=_COLON)
+        Equation(f"letter-{letter.name}", letter_name(letter), letter_row(letter), sign=COLON)
         for letter in system.pencil.letters
     )
     diagonal = dict.fromkeys(entry.letter for entry in system.pencil.fixed if entry.letter is not None)
-    letters += tuple(Equation(f"letter-{a.name}", letter_name(a), diagonal_row(a), sign=_COLON) for a in diagonal)
+    letters += tuple(Equation(f"letter-{a.name}", letter_name(a), diagonal_row(a), sign=COLON) for a in diagonal)
     return Step(
         "model", "The model",
         ("The law is that of the eigenvalues of ", law, " for the matrix ", N("M", "M"), " below, a polynomial in "
-         "independent Gaussian letters with the shapes and variances that follow."),
+         "independent Gaussian letters with the shapes and variances that follow.",
+         *(() if spec is None else _letters_of(spec, system))),
         (Equation("model", N("M", "M"), words(system.expression), main=True), *letters),
     )
 
@@ -149,15 +253,28 @@ def _pattern(system: DysonSystem) -> Step:
         "pattern", "The zero pattern",
         (f"Of the {count * (count + 1) // 2} normalized traces of blocks of the inverse, those between different "
          f"spaces vanish, and so do all that no pairing of equal letters creates: {len(system.traces)} are left, and "
-         f"{len(entering)} of them enter the self-energy", *(shown if len(entering) <= _MOST_TRACES else ()), "."),
+         f"{len(entering)} of them enter{'s' if len(entering) == 1 else ''} the self-energy",
+         *(shown if len(entering) <= _MOST_TRACES else ()), ". ", N("g_{p,q}", "g_p_q"), " is that of block ",
+         N("(p,q)", "(p, q)"), *_copies_of(system), "."),
     )
+
+
+def _copies_of(system: DysonSystem) -> tuple[Piece, ...]:
+    """What a trace is where blocks have copies."""
+    if not any(block.scope for block in system.pencil.blocks):
+        return ()
+    if not any("_across_" in symbol.name for symbol in system.unknowns):
+        return (", within one copy where blocks have copies",)
+    return (", within one copy where blocks have copies; with the word across it is that between different copies, and "
+            "the one without is what the trace within one copy has beyond it",)
 
 
 def _self_energy(system: DysonSystem) -> Step:
     return Step(
         "self-energy", "The self-energy",
         ("Each pair of positions of a letter contributes its coefficients, the variance and the dimension that is "
-         "summed over, times the trace of the blocks on the other side:",),
+         "summed over, times the trace of the blocks on the other side. ",
+         N(r"\Sigma", "Σ"), " is symmetric, and entries that are not listed are zero:"),
         tuple(Equation(f"self-energy-{k}", entry_name(system.pencil, entry), value)
               for k, (entry, value) in enumerate(sorted(system.self_energy.items()), 1)),
     )
@@ -168,47 +285,87 @@ def _dyson(system: DysonSystem) -> Step:
     for k, sector in enumerate(system.sectors, 1):
         pairs = sector_equations(system, sector, k)
         equations += [Equation(f"dyson-{k}-{i}", left, right) for i, (left, right) in enumerate(pairs, 1)]
-    copies = any(block.scope for block in system.pencil.blocks)
     averaged = any(len(sector.nodes) > 1 for sector in system.sectors)
-    note = " Inverses with eigenvalues of a diagonal letter are averaged over them." if averaged else ""
-    note += " With copies, there is one matrix for what all copies share and one for what sums to zero over them." \
-        if copies else ""
+    note: list[Piece] = [" All are symmetric, and entries that are not shown are zero."]
+    if averaged:
+        note += [" Inverses are averaged over the eigenvalues of the diagonal letters, for which ",
+                 *_listed(eigenvalue_symbols(system)), " is written."]
+    count = len(system.sectors)
+    pieces = f"falls apart into {count} small ones" if count > 1 else "stays in one piece"
     return Step("dyson", "The matrix Dyson equation",
-                (f"The matrix falls apart into {len(system.sectors)} small ones.{note}",), tuple(equations))
+                (f"The matrix {pieces}.", *note, *shared_or_not(system)), tuple(equations))
 
 
 def _reduced(system: ScalarSystem, dyson: DysonSystem) -> Step:
     count = len(system.unknowns)
+    names = _names(dyson)
     unknowns = tuple(
-        Equation(f"unknown-{k}", symbol, _words(system.meaning(symbol)), sign=_COLON)
+        Equation(f"unknown-{k}", symbol, _words(system.meaning(symbol), names), sign=COLON)
         for k, symbol in enumerate(system.unknowns, 1)
     )
+    others = _meanings(system, names, _auxiliary(system, system.equations))
     equations = tuple(
         Vanishing(f"reduced-{k}", tuple(Term(sp.S.One, term, sp.S.One) for term in sp.Add.make_args(equation)))
         for k, equation in enumerate(system.equations, 1)
     )
     output = Equation("output", N("m(z)", "m(z)"), system.output)
+    plural, traces = "s" if count > 1 else "", len(dyson.entering)
+    which = f"all {traces} traces follow" if traces > 1 else "the one trace follows"
     return Step(
         "reduced", "The reduced system",
-        (f"From {count} unknown{'s' if count > 1 else ''} all {len(dyson.entering)} traces follow one after the other, "
-         f"by the definitions of the next step, and {count} equation{'s' if count > 1 else ''} remain"
-         f"{'' if count > 1 else 's'}:",),
-        (*unknowns, *equations, output),
+        (f"From {count} unknown{plural} {which} one after the other, by the definitions of the next step, and {count} "
+         f"equation{plural} remain{'' if plural else 's'}:",),
+        (*unknowns, *others, *equations, output),
     )
 
 
-def _words(text: str) -> Notation:
-    """Words as a formula that may break between them."""
-    parts = textwrap.wrap(text, _CHUNK)
-    pieces = tuple(rf"\text{{{part.replace('_', chr(92) + '_')} }}" for part in parts)
+def _auxiliary(system: ScalarSystem, expressions: Iterable[sp.Expr]) -> tuple[sp.Symbol, ...]:
+    """Defined symbols that are not traces, in the order in which they are defined."""
+    inside = {symbol for expression in expressions for symbol in expression.free_symbols}
+    return tuple(s for s, _ in system.definitions if s in inside and not s.name.startswith("g_"))
+
+
+def _meanings(system: ScalarSystem, names: Collection[str], symbols: Iterable[sp.Symbol]) -> tuple[Equation, ...]:
+    return tuple(Equation(f"meaning-{s}", s, _words(system.meaning(s), names), sign=COLON) for s in symbols)
+
+
+def _names(dyson: DysonSystem) -> frozenset[str]:
+    """The names of blocks and letters."""
+    letters = [*(a.name for a in dyson.pencil.letters), *(f.letter.name for f in dyson.pencil.fixed if f.letter)]
+    return frozenset((*letters, *(block.name for block in dyson.pencil.blocks)))
+
+
+def _words(text: str, names: Collection[str]) -> Notation:
+    """Words as a formula that may break between them; names of blocks and letters as they stand elsewhere."""
+    pieces = tuple(
+        "".join(_word(word, names) for word in part.split()) for part in textwrap.wrap(text, _CHUNK)
+    )
+    pieces = (*pieces[:-1], pieces[-1].removesuffix(r"\ "))
     return N("".join(pieces), text, pieces)
 
 
-def _definitions(system: ScalarSystem) -> Step:
+def _word(word: str, names: Collection[str]) -> str:
+    bare = word.strip("(),")
+    if bare not in names:
+        return rf"\text{{{latex_words(word)} }}"
+    before, _, after = word.partition(bare)
+    return rf"{before}{name_of(bare).latex}{after}\ "
+
+
+def _definitions(system: ScalarSystem, dyson: DysonSystem) -> Step:
+    first = set(_auxiliary(system, system.equations))
+    used = (*system.equations, *(value for _, value in system.definitions), *(s for s, _ in system.definitions))
+    names = [s for s in _auxiliary(system, used) if s not in first]
+    flows = any(s.name.startswith("f_") for s, _ in system.definitions)
+    sentence: tuple[Piece, ...] = ("In this order,",)
+    if flows:
+        sentence = ("The flow through a letter at one place of the pencil is what its pairings add to ",
+                    N(r"N_p(\Sigma g)_{p,p}/n_x", "N_p·(Σ·g)_p_p/n_x"), " for the block ", N("p", "p"),
+                    " at either end, with ", N("N_p", "N_p"), " its size, copies counted, and ", N("n_x", "n_x"),
+                    " that of block ", N("x", "x"), ". In this order,")
     return Step(
-        "definitions", "The traces",
-        ("In this order,",),
-        tuple(_definition(symbol, value) for symbol, value in system.definitions),
+        "definitions", "The traces", sentence,
+        (*_meanings(system, _names(dyson), names), *(_definition(*pair) for pair in system.definitions)),
     )
 
 
@@ -236,7 +393,7 @@ def _branch() -> Step:
 def _moments(stages: Stages) -> Step:
     values = stages.moments(_MOMENTS, general=True)
     return Step("moments", "Moments", ("The first moments of the law are",), tuple(
-        Equation(f"moment-{k}", sp.Symbol(f"m_{k}"), value) for k, value in enumerate(values, 1)
+        Equation(f"moment-{k}", sp.Symbol(f"m_{k}"), lowest_terms(value)) for k, value in enumerate(values, 1)
     ))
 
 

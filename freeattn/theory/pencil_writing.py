@@ -1,33 +1,53 @@
-"""How words, letters, pencils and small matrices are written, in LaTeX and in plain text."""
+"""How layers, words, letters, pencils and small matrices are written, in LaTeX and in plain text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 import sympy as sp
 
+from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression, Term
+from freeattn.model.inputs import FeatureCovariance, OrthogonalInput
+from freeattn.model.latent import Latent
 from freeattn.model.letters import Diagonal, Inclusion, Letter
+from freeattn.model.scores import ScoreFunction
+from freeattn.model.ties import KeyValueCorrelation
+from freeattn.theory import symbols as sym
 from freeattn.theory.breaking import width_of
 from freeattn.theory.dyson import DysonSystem, Sector
 from freeattn.theory.field import as_expression
 from freeattn.theory.latex_words import latex_words
+from freeattn.theory.layer import matrix_of as output_of
 from freeattn.theory.notation import Notation, latex_of, text_of
 from freeattn.theory.pencil import Fixed, Pencil, Position, count_of, size_of
 from freeattn.theory.self_energy import Trace, common
+from freeattn.theory.steps import Equation
 
 __all__ = [
-    "block_matrix", "diagonal_row", "entry_name", "indexed", "letter_name", "letter_row", "matrix_of", "name_of",
-    "position_value", "sector_equations", "transpose_of", "words",
+    "COLON", "block_matrix", "diagonal_row", "eigenvalue_symbols", "entry_name", "indexed", "layer_equations",
+    "letter_name", "letter_row", "lowest_terms", "matrix_of", "name_of", "position_value", "score_density",
+    "sector_equations", "shared_or_not", "transpose_of", "words",
 ]
 
+COLON = Notation(r":\ ", ":")
 _LINE = 56  # characters of formula that fit on a line, by `width_of`
 _GAP = 2.2  # between columns of a matrix
 _DISPLAYED, _SMALL = 4, 0.75  # a matrix of more rows is set small
+_CAPITALS = re.compile(r"([A-Z])([A-Z]*)(°?)(\d*)(°?)")  # K, O°, WQ, UK2: no product of letters
 
 
 def name_of(name: str) -> Notation:
-    """A name of a letter, space or block: greek letters as such, what follows an underscore or is a number below."""
+    """A name of a letter, space or block: what follows an underscore or is a number stands below, greek as such.
+
+    Of a name in capitals the first is the matrix and the rest stands above, W^{Q} for WQ: WQ would be a product.
+    """
+    capitals = _CAPITALS.fullmatch(name)
+    if capitals and (capitals[2] or "°" in name):
+        letter, above, ring, number, last = capitals.groups()
+        above += r"\circ" if ring or last else ""
+        return Notation(f"{letter}^{{{above}}}" + (f"_{{{number}}}" if number else ""), name)
     if not name.isascii():
         return Notation(" ".join(latex_words(character).strip("$") for character in name), name)
     head = name.rstrip("0123456789")
@@ -83,7 +103,8 @@ def letter_row(letter: Letter) -> Notation:
     text = f"{text_of(rows)} × {text_of(columns)}, {kind}variance {text_of(variance)}"
     for family in reversed(letter.chain):
         count = count_of(family)
-        pieces.append(rf",\ \text{{in each of }}{latex_of(count)}\ \text{{{family.name}}}")
+        pieces[-1] += r",\ "
+        pieces.append(rf"\text{{in each of }}{latex_of(count)}\ \text{{{family.name}}}")
         text += f", in each of {text_of(count)} {family.name}"
     return Notation("".join(pieces), text, tuple(pieces))
 
@@ -95,6 +116,17 @@ def diagonal_row(letter: Diagonal) -> Notation:
                    for k, (w, t) in enumerate(pairs))
     text = "diagonal, " + ", ".join(f"{text_of(t)} with weight {text_of(w)}" for w, t in pairs)
     return Notation("".join(pieces), text, (*pieces[:-1], pieces[-1].removesuffix(r",\ ")))
+
+
+def lowest_terms(value: sp.Expr) -> sp.Expr:
+    """A fraction without common powers of symbols above and below; symbols of all terms stand in front of the sum."""
+    top, bottom = sp.fraction(value)
+    if not top.is_Add:
+        return value
+    powers = [term.as_powers_dict() for term in top.args]
+    common_powers = {s: min(p.get(s, sp.S.Zero) for p in powers) for s in powers[0] if s.is_Symbol}
+    front = sp.Mul(*(s**power for s, power in common_powers.items()))
+    return (front / bottom) * sp.Add(*(term / front for term in top.args))
 
 
 def indexed(symbol: str, first: str, second: str, across: str = "") -> Notation:
@@ -201,3 +233,157 @@ def _energy(system: DysonSystem, sector: Sector, p: int, q: int) -> Notation:
             value = position_value(system.copies_below(q, entry.level), entry_name(system.pencil, entry))
             latex, text = f"{latex} - {value.latex}", f"{text} − {value.text}"
     return Notation(latex.strip() or "0", text.strip() or "0")
+
+
+def eigenvalue_symbols(system: DysonSystem) -> tuple[sp.Expr, ...]:
+    """What stands for the eigenvalues of diagonal letters."""
+    symbols = (symbol for sector in system.sectors for node in sector.nodes for symbol, _ in node.values)
+    return tuple(dict.fromkeys(symbols))
+
+
+def shared_or_not(system: DysonSystem) -> tuple[str, ...]:
+    """Which of the small matrices with common blocks is for which part of vectors with a component for each copy."""
+    found: list[str] = []
+    for number, sector in enumerate(system.sectors, 1):
+        others = [s for s in system.sectors if s is not sector and set(s.blocks) & set(sector.blocks)]
+        if any(other.depth > sector.depth for other in others):
+            family = next(o for o in others if o.depth > sector.depth).scope[sector.depth]
+            found.append(f" Number {number} is for what all {family.name} share.")
+        if any(other.depth < sector.depth for other in others):
+            found.append(f" Number {number} is for what sums to zero over {sector.scope[-1].name}.")
+    return tuple(found)
+
+
+# The layer -------------------------------------------------------------------------------------------------------
+
+_FUNCTIONS = {
+    "softmax": Notation("e^{x}", "exp(x)"), "linear": Notation("x", "x"), "relu": Notation(r"\max(x,0)", "max(x, 0)"),
+    "sigmoid": Notation(r"1/(1+e^{-x})", "1/(1 + exp(−x))"),
+}
+
+
+def layer_equations(spec: Attention) -> Iterator[Equation]:
+    """Tokens, queries, keys, values, scores, attention weights, output map and M, by the fields of a specification."""
+    rows = [("X", _tokens(spec), COLON), *((left, right, None) for left, right in _projections(spec))]
+    if spec.has_output_map:
+        rows.append(_output_map(spec))
+    width = sym.D_KEY + (sym.D_POSITION if spec.position_width != 0 else 0)
+    root = (latex_of(width), f"({text_of(width)})" if width.is_Add else text_of(width))
+    rows.append(("S_r", Notation(rf"Q_r K_r^{{T}}/\sqrt{{{root[0]}}}", f"Q_r K_rᵀ/√{root[1]}"), None))
+    rows += [(left, right, None) for left, right in _weights(spec.scores)]
+    output = output_of(spec)
+    output = Notation(output.latex.partition(r",\quad V_r")[0], output.text.partition(", V_r")[0])
+    if spec.residual is not None:
+        rows.append(("A^⊥", output, None))
+        factor = _factor(spec.residual)
+        output = Notation(rf"X/\sqrt d+{factor.latex}A^{{\perp}}", f"X/√d + {factor.text}A^⊥")
+    for number, (left, right, sign) in enumerate(rows, 1):
+        name = Notation(left.replace("⊥", r"{\perp}").replace("′", "'"), left)
+        if sign is None:
+            yield Equation(f"layer-{number}", name, right)
+        else:
+            yield Equation(f"layer-{number}", name, right, sign=sign)
+    yield Equation("matrix", Notation("M", "M"), output)
+
+
+def score_density(scores: ScoreFunction) -> Notation:
+    """g, whose variance is θ₁, in terms of f."""
+    if scores.normalized:
+        return Notation(r"f(\beta x)/\mathrm{E}f(\beta\chi),\quad \chi\sim N(0,1)", "f(β·x)/E f(β·χ), χ ~ N(0, 1)")
+    return Notation(r"f(\beta x),\quad \chi\sim N(0,1)", "f(β·x), χ ~ N(0, 1)")
+
+
+def _mixed(*parts: str | sp.Expr | Notation) -> Notation:
+    """Words and formulas in one line."""
+    latex = "".join(rf"\text{{{part}}}" if isinstance(part, str) else latex_of(part) for part in parts)
+    return Notation(latex, "".join(part if isinstance(part, str) else text_of(part) for part in parts))
+
+
+def _tokens(spec: Attention) -> Notation:
+    shape = Notation(r"n\times d,\ ", "n × d, ")
+    if isinstance(spec.inputs, OrthogonalInput):
+        return _mixed(shape, Notation("X X^{T}=d\\cdot I", "X Xᵀ = d·I"))
+    if isinstance(spec.inputs, FeatureCovariance):
+        return _mixed(shape, "rows iid ", Notation("N(0,C)", "N(0, C)"), ", the square root of ", Notation("C", "C"),
+                      " as below")
+    return _mixed(shape, "iid ", Notation("N(0,1)", "N(0, 1)"), " entries")
+
+
+def _factor(value: object) -> Notation:
+    """A factor in front of a matrix; nothing for 1."""
+    size = as_expression(value)
+    if size == 1:
+        return Notation("", "")
+    return Notation(rf"{latex_of(size)}\,", f"({text_of(size)})·" if size.is_Add else f"{text_of(size)}·")
+
+
+def _projections(spec: Attention) -> Iterator[tuple[str, Notation]]:
+    """Latents, Q_r, K_r and V_r."""
+    position = spec.position_width != 0
+    source, names = "X", ["W_r^Q", "W_r^{QP}"]
+    if spec.query_latent is not None:
+        source, names = _latent_name("D^Q", spec.query_latent), ["U_r^Q", "U_r^{QP}"]
+        yield source, _latent(spec.query_latent, "DQ", sym.QUERY_RANK)
+    yield "Q_r", _times(source, names if position else names[:1])
+    source, weight = "X", "W"
+    if spec.latent is not None:
+        source, weight = _latent_name("D", spec.latent), "U"
+        yield source, _latent(spec.latent, "D", sym.RANK)
+    key = _times(source, [f"{weight}_r^K"])
+    yield "K_r", Notation(rf"[{key.latex},\ X W^P]", f"[{key.text}, X W^P]") if position else key
+    if not spec.has_values:
+        return
+    factor, tie = _factor(spec.value_scale), spec.tie.value
+    columns = [f"{weight}_r^V", f"{weight}_r^{{VP}}"]
+    fresh = _times(source, columns if position and spec.tie.equal_widths else columns[:1])
+    if isinstance(tie, KeyValueCorrelation):
+        yield "V_r′", fresh
+        fresh = Notation(r"\rho K_r+\sqrt{1-\rho^2}\,V_r'", "ρ·K_r + √(1 − ρ²)·V_r′")
+        if factor.text:
+            fresh = Notation(rf"\bigl({fresh.latex}\bigr)", f"({fresh.text})")
+    elif tie == "key":
+        fresh = Notation("K_r", "K_r")
+    yield "V_r", Notation(factor.latex + fresh.latex, factor.text + fresh.text)
+
+
+def _latent_name(name: str, latent: Latent) -> str:
+    return name if latent.shared else name.replace("D", "D_r", 1)
+
+
+def _latent(latent: Latent, name: str, rank: sp.Symbol) -> Notation:
+    """X W^D, and its width."""
+    below = "" if latent.shared else "_r"
+    norm = ", rows then scaled to norm " if latent.normalized else ""
+    root = (Notation(rf"\sqrt{{{latex_of(rank)}}}", f"√{text_of(rank)}"),) if norm else ()
+    above = name if len(name) == 1 else f"{{{name}}}"
+    product = Notation(rf"X W{below}^{above},\ ", f"X W{below}^{name}, ")
+    return _mixed(product, "of width ", rank, *((norm, *root) if norm else ()))
+
+
+def _times(source: str, weights: Sequence[str]) -> Notation:
+    """source · [weights side by side]."""
+    inner = weights[0] if len(weights) == 1 else f"[{', '.join(weights)}]"
+    return Notation(f"{source} {inner}", f"{source} {inner}".replace("{", "").replace("}", ""))
+
+
+def _output_map(spec: Attention) -> tuple[str, Notation, Notation | None]:
+    """The rows of W^O that belong to one head."""
+    factor = _factor(spec.output_scale)
+    if spec.tie.output == "key":
+        weight = Notation(rf"{factor.latex}\sqrt{{d/w_V}}\,(W_r^K)^{{T}}", f"{factor.text}√(d/w_V)·(W_r^K)ᵀ")
+        key = "" if spec.latent is None else ", all of the map from X to the keys"
+        return "W^O", _mixed("in the rows of head r, ", weight, *((key,) if key else ())), COLON
+    entries = Notation(r"N(0,1/w_V)", "N(0, 1/w_V)")
+    return "W^O", _mixed(*((factor, "times ") if factor.text else ()), "iid ", entries, " entries"), COLON
+
+
+def _weights(scores: ScoreFunction) -> Iterator[tuple[str, Notation]]:
+    """f, A_r and what centers it."""
+    yield "f(x)", _FUNCTIONS.get(scores.name) or Notation(rf"\text{{{latex_words(scores.name)}}}", scores.name)
+    entry = Notation(r"f(\beta S_r)", "f(β·S_r)")
+    if scores.normalized:
+        yield "A_r", _mixed(entry, ", entry by entry, rows divided by their sums")
+        yield "A_r^⊥", Notation(r"A_r-\mathbf{1}\mathbf{1}^{T}/n", "A_r − 1 1ᵀ/n")
+        return
+    yield "A_r", _mixed(Notation(entry.latex + "/n", entry.text + "/n"), ", entry by entry")
+    yield "A_r^⊥", _mixed(Notation("A_r", "A_r"), " minus the mean of its entries")

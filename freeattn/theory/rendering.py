@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -18,6 +19,7 @@ _LINE = 60  # characters of formula that fit on a line of article at 10pt, by `w
 _ROW = 54  # of several formulas side by side: the room for each is estimated
 _NUMBER, _INDENT = 6, 2  # room for an equation number, and the indent of a continued line
 _COLUMNS = 100
+_PAGE = re.compile(r" \(docs/\w+\)")  # of the documentation, which a document in LaTeX does not come with
 
 _HEAD = r"""% Needs amsmath.
 \providecommand{\boxtimes}{\mathbin{\fboxsep=.6pt\fboxrule=.3pt\raisebox{.1ex}{\fbox{$\scriptstyle\times$}}}}
@@ -41,7 +43,8 @@ def to_latex(steps: Sequence[Step], assumptions: Sequence[Assumption], rules: Se
     for number, step in enumerate(steps, 1):
         sentence = "".join(_latex_piece(piece) for piece in step.sentence)
         parts.append(rf"\paragraph{{{number}. {step.title}.}} {sentence}" + "\n" + _latex_equations(step.equations))
-    parts.append(_latex_list("Assumptions", [f"{_capital(a.name)}: {a.statement} ({a.source})." for a in assumptions]))
+    told = [f"{_capital(a.name)}: {a.statement} ({_PAGE.sub('', a.source)})." for a in assumptions]
+    parts.append(_latex_list("Assumptions", told))
     parts.append(_latex_list("Sources", _sources(rules)))
     body = "\n".join(part.rstrip("\n") for part in parts) + "\n"
     return _DOCUMENT % body.rstrip("\n") if standalone else body

@@ -20,7 +20,9 @@ from freeattn.numerics.dyson_solver import DysonSolver
 from freeattn.theory import symbols as sym
 from freeattn.theory.derivation import Derivation
 from freeattn.theory.derive import derive, symbolic_spec
+from freeattn.theory.notation import text_of
 from freeattn.theory.pencil_route import PencilDerivation
+from freeattn.theory.pencil_writing import name_of
 from freeattn.theory.transform_route import TransformDerivation
 from freeattn.theory.transforms import MarchenkoPastur
 
@@ -30,6 +32,7 @@ N, P = space("n", n), space("p", p)
 X, S = gaussian("X", N, P, 1 / p), wigner("S", N, 1 / n)
 HEADS = copies("heads", h)
 SIZES = {"beta": 1, "n_tokens": 60, "d_model": 90, "n_heads": 3, "d_key": 20}
+LAYER_STEPS = ["layer", "equivalent"]
 STEPS = ["model", "pencil", "pattern", "self-energy", "dyson", "reduced", "definitions", "branch", "moments"]
 
 
@@ -67,7 +70,8 @@ def pencil(name: str) -> PencilDerivation:
 def test_steps_and_written_forms(name: str) -> None:
     d = pencil(name)
     names = [step.name for step in d.steps]
-    assert names[: len(STEPS)] == STEPS
+    expected = LAYER_STEPS + STEPS if name in LAYERS else STEPS
+    assert names[: len(expected)] == expected
     assert ("values" in names) == (name in LAYERS)
     text = d.text()
     for symbol in d.unknowns:
@@ -104,11 +108,113 @@ def test_latex_compiles(name: str, tmp_path: Path) -> None:
     assert max(overfull, default=0.0) < WIDEST
 
 
+def step_text(spec: fa.Attention, *names: str) -> str:
+    """The named steps of the text, on one line."""
+    text = " ".join(derive(spec, route="pencil").text().split())
+    titles = {"layer": "1. The layer", "equivalent": "2. The Gauss", "model": "3. The model", "pencil": "4. "}
+    order = list(titles)
+    return " ".join(text[text.index(titles[a]) : text.index(titles[order[order.index(a) + 1]])] for a in names)
+
+
+@pytest.mark.parametrize(
+    ("fields", "stated"),
+    [
+        (LAYERS["gaussian"], ["X : n × d, iid N(0, 1)", "Q_r = X W_r^Q", "V_r = X W_r^V",
+                              "M = [A₁^⊥V₁, …, A_h^⊥V_h]·W^O"]),
+        ({**SIZES, "tie": "key-value"}, ["X Xᵀ = d·I", "V_r = K_r"]),
+        (LAYERS["output-key"], ["W^O : in the rows of head r, √(d/w_V)·(W_r^K)ᵀ"]),
+        (LAYERS["covariance"], ["rows iid N(0, C)"]),
+        (LAYERS["latent"], ["D = X W^D, of width r", "K_r = D U_r^K", "V_r = D U_r^V"]),
+        ({**LAYERS["latent"], "position_width": 5, "query_latent": fa.Latent(40, shared=False, normalized=True)},
+         ["D_r^Q = X W_r^DQ, of width r_Q, rows then scaled to norm √r_Q", "Q_r = D_r^Q [U_r^Q, U_r^QP]",
+          "K_r = [D U_r^K, X W^P]", "√(d_K + d_P)"]),
+        (LAYERS["residual"], ["M = X/√d + 1/2·A^⊥"]),
+        ({**SIZES, "tie": fa.KeyValueCorrelation(sp.Rational(1, 3)), "value_scale": 2},
+         ["V_r = 2·(ρ·K_r + √(1 − ρ²)·V_r′)", "V_r′ = X W_r^V"]),
+        ({**LAYERS["gaussian"], "scores": "relu"}, ["f(x) = max(x, 0)", "A_r = f(β·S_r)/n"]),
+        ({**LAYERS["gaussian"], "n_kv_heads": 1}, ["the heads of each of h_kv groups share K_r and V_r"]),
+    ],
+)
+def test_the_layer_is_stated(fields: dict[str, object], stated: list[str]) -> None:
+    text = step_text(fa.Attention(**fields), "layer")
+    assert [words for words in stated if words not in text] == []
+
+
+def test_the_equivalent_is_stated() -> None:
+    text = step_text(fa.Attention(**LAYERS["gaussian"]), "equivalent", "model")
+    for words in ("√n·A_r^⊥ ↔ (√θ₂·S_r + √(θ₁−θ₂)·W_r)/√n", "θ₁ = Var g(χ) = exp(β²) − 1", "θ₂ = (E χ·g(χ))² = β²",
+                  "β = 1", "letter W is the noise W_r of the equivalent", "entries, scaled into its variance"):
+        assert words in text
+    linear = step_text(fa.Attention(**LAYERS["gaussian"], scores="linear"), "equivalent", "model")
+    assert "letter W " not in linear
+    sigmoid = step_text(fa.Attention(**LAYERS["gaussian"], scores="sigmoid"), "equivalent")
+    assert "No closed form" in sigmoid
+    assert "θ₁ = Var g(χ) θ₂" in sigmoid
+    families = [fa.Heads(count=2, d_key=10, d_value=12), fa.Heads(count=1, d_key=20, d_value=10, beta=2)]
+    unequal = fa.Attention(n_tokens=60, d_model=90, heads=families, inputs="gaussian")
+    assert "θ_1_2, θ_2_2 = θ₁, θ₂ at β = 2" in step_text(unequal, "equivalent")
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_auxiliary_symbols_are_defined_before_they_are_used(name: str) -> None:
+    d = pencil(name)
+    shown = [e for step in d.steps if step.name in ("reduced", "definitions") for e in step.equations]
+    known = {e.left for e in shown if e.name.startswith(("unknown", "meaning"))}
+    for symbol, _ in d.system.definitions:
+        if not symbol.name.startswith("g_"):
+            assert symbol in known
+            text = " ".join(d.text().split())
+            assert text.index(f"{text_of(symbol)} : {d.system.meaning(symbol)}") < text.index("Which root")
+    assert "entries that are not listed are zero" in " ".join(d.text().split())
+
+
+def test_matrices_of_copies_are_told_apart() -> None:
+    text = " ".join(pencil("key-value-output").text().split())
+    system = pencil("key-value-output").dyson
+    blocks = [set(s.blocks) for s in system.sectors]
+    twice = [k for k, b in enumerate(blocks, 1) if any(b & other for i, other in enumerate(blocks, 1) if i != k)]
+    for k in twice:
+        which = "sums to zero over" if system.sectors[k - 1].depth else "all heads share"
+        assert re.search(rf"Number {k} is for what {which}", text)
+    assert twice
+    assert "Number" not in pencil("gaussian").text()
+
+
+def test_small_words() -> None:
+    text, latex = " ".join(pencil("X").text().split()), pencil("gaussian").latex()
+    assert not re.search(r"\b1 (small ones|traces|unknowns|equations)", text)
+    assert "docs/" not in latex
+    assert r"\text{in each of }h" in latex
+    assert r"m_1 = \frac{d_O \left(d \theta_1 + n \theta_2\right)}{d n}" in latex
+
+
+def test_values_name_their_unit() -> None:
+    assert "sizes in units of n_tokens (n = 1)" in " ".join(pencil("gaussian").text().split())
+
+
 def test_the_pencil_is_shown() -> None:
     text = derive(X @ X.T @ S).text()
     assert "X Xᵀ S" in text
     assert "[−z, X, 0, 0, 0, 0]" in text
     assert "S : n × n, symmetric, variance 1/n" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "latex"),
+    [("WQ", "W^{Q}"), ("UQP", "U^{QP}"), ("UK2", "U^{K}_{2}"), ("K1°", r"K^{\circ}_{1}"), ("O°", r"O^{\circ}"),
+     ("VP°", r"V^{P\circ}"), ("K", "K"), ("X_1", "X_1"), ("W2", "W_2"), ("X(1, 2)", "X(1, 2)"), ("O[1]", "O[1]"),
+     ("y12", r"y_{\mathrm{12}}"), ("√C", r"\surd C")],
+)
+def test_names_in_latex(name: str, latex: str) -> None:
+    assert name_of(name).latex == latex
+    assert name_of(name).text == name
+
+
+@pytest.mark.parametrize("name", ["gaussian", "latent"])
+def test_no_name_reads_as_a_product(name: str) -> None:
+    latex = pencil(name).latex()
+    assert not re.search(r"(?<![A-Za-z\\])[A-Z]{2,}(?=[^A-Za-z]|$)(?!\S*,[xyw]\d)", latex.split("Assumptions")[0])
+    assert {"gaussian": r"W^{Q}\,{W^{K}}^{T}\,{X}^{T}", "latent": r"{U^{K}}^{T}\,{D}^{T}\,D\,U^{V}"}[name] in latex
 
 
 def test_a_large_pencil_is_a_list_of_blocks() -> None:
