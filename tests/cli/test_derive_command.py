@@ -64,7 +64,7 @@ def test_route_is_chosen_or_asked_for(run):
     assert (closed["route"], words["route"]) == ("transform", "pencil")
     assert run("derive", "bert-base", "--json", "--inputs", "gaussian").json["route"] == "pencil"
     assert words["system"]["unknowns"] == ["g_x_x"]
-    assert [e["name"] for e in words["steps"]][:3] == ["model", "pencil", "pattern"]
+    assert [e["name"] for e in words["steps"]][:5] == ["layer", "equivalent", "model", "pencil", "pattern"]
 
 
 def test_no_closed_law_for_the_route_that_needs_one(run):
