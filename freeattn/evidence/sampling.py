@@ -15,19 +15,15 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from freeattn.errors import InputError
 from freeattn.evidence.accumulators import Accumulator, accumulator
 from freeattn.evidence.projections import Projections
-from freeattn.evidence.weights import Matrix, Weights, check_sizes, seed_sequence
+from freeattn.evidence.weights import Matrix, Weights, blas_threads, check_sizes, seed_sequence
 from freeattn.model.attention import Attention
 from freeattn.model.quadrature import thetas
 
 __all__ = ["Sample", "Weights", "check_sizes", "sample", "seed_sequence"]
-
-# BLAS threads that wait for a busy core can slow a 512 × 512 factorization a hundredfold; large ones gain from them.
-_ONE_THREAD_BELOW = 2048
 
 
 @final
@@ -64,7 +60,7 @@ def sample(spec: Attention, seed: int | np.random.SeedSequence = 0) -> Sample:
     Source: arXiv 2610.10033, sections 2-3 and Table D.2 (draws of both with the same Q, K, V, O).
     """
     weights = Weights(spec, seed)
-    with threadpool_limits(1 if weights.n_tokens < _ONE_THREAD_BELOW else None, user_api="blas"):
+    with blas_threads(weights.n_tokens):
         with np.errstate(all="ignore"):  # a number that is not finite becomes an error, not a warning
             real, equivalent = _outputs(spec, weights)
         if not (np.isfinite(real.matrix).all() and np.isfinite(equivalent.matrix).all()):

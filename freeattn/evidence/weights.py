@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from freeattn.errors import InputError
 from freeattn.model.attention import Attention
@@ -21,10 +22,11 @@ from freeattn.model.latent import Latent
 from freeattn.model.quantities import is_infinite, is_known
 from freeattn.model.ties import KeyValueCorrelation
 
-__all__ = ["HeadSizes", "Matrix", "Weights", "check_sizes", "seed_sequence", "shares"]
+__all__ = ["HeadSizes", "Matrix", "Weights", "blas_threads", "check_sizes", "seed_sequence", "shares"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 
+_ONE_THREAD_BELOW = 2048  # rows
 # First part of the key of a random stream.
 _INPUT, _QUERY, _KEY, _VALUE, _OUTPUT, _NOISE, _LATENT, _QUERY_LATENT, _POSITION = range(9)
 
@@ -153,6 +155,12 @@ class Weights:
         return np.random.default_rng(
             np.random.SeedSequence(self._root.entropy, spawn_key=key, pool_size=self._root.pool_size)
         )
+
+
+def blas_threads(rows: int) -> threadpool_limits:
+    """A context with one BLAS thread for matrices below 2048 rows: threads that wait for a busy core can slow a
+    factorization of size 512 a hundredfold; large ones gain from them."""
+    return threadpool_limits(1 if rows < _ONE_THREAD_BELOW else None, user_api="blas")
 
 
 def seed_sequence(seed: object) -> np.random.SeedSequence:

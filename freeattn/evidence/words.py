@@ -11,10 +11,9 @@ from itertools import product
 from typing import Any, final
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from freeattn.errors import InputError
-from freeattn.evidence.weights import Matrix, seed_sequence, shares
+from freeattn.evidence.weights import Matrix, blas_threads, seed_sequence, shares
 from freeattn.model.expression import Expression, Factor, Term
 from freeattn.model.letters import AnyLetter, Copies, Diagonal, Inclusion, Letter, Part, Space
 from freeattn.model.quantities import is_symbolic
@@ -23,7 +22,6 @@ from freeattn.model.word_sizes import checked_sizes
 __all__ = ["LAWS", "Numbers", "sample_words"]
 
 LAWS = ("gram", "cogram", "self-adjoint")
-_ONE_THREAD_BELOW = 2048  # as for attention: threads that wait for a busy core cost more than they bring
 _EPSILON = float(np.finfo(np.float64).eps)
 _ASYMMETRY = 1e-10  # of M over its largest entry: rounding is far below
 
@@ -48,7 +46,7 @@ def sample_words(
         raise InputError("of", of, ", ".join(f'"{name}"' for name in LAWS))
     draw = _Draw(expression, Numbers(checked_sizes(expression, sizes)), seed_sequence(seed))
     rows = draw.numbers.size(expression.rows)
-    with threadpool_limits(1 if rows < _ONE_THREAD_BELOW else None, user_api="blas"):
+    with blas_threads(rows):
         matrix = draw.matrix()
         if of == "self-adjoint":
             _check_symmetric(matrix)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, cast
 
 import sympy as sp
 
@@ -30,7 +30,7 @@ from freeattn.theory.attention_words import Thetas, words_of
 from freeattn.theory.dyson import DysonSystem, dyson_of
 from freeattn.theory.field import as_expression
 from freeattn.theory.moments import moments
-from freeattn.theory.pencil import count_of, size_of
+from freeattn.theory.pencil import Product, check_product, count_of, size_of
 from freeattn.theory.rank import atoms_of
 from freeattn.theory.splitting import alive, exact_values
 
@@ -154,6 +154,7 @@ def words_law(source: Attention | Expression, of: str, sizes: Mapping[Any, Any] 
         InputError: when symbols are left, or a size is given for something that does not occur.
     """
     if isinstance(source, Expression):
+        check_product(source, cast(Product, of))
         values = _values(source, of, sizes)
         return ExactWords(source, dyson_of(_alive(source, dict(values)), of), values)
     if source.symbolic:

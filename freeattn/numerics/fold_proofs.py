@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from freeattn.errors import CertificationError
 from freeattn.numerics.array_balls import Ball, about, positive_definite, product, slack
 from freeattn.numerics.enclosures import double_of
-from freeattn.numerics.folds import Fold, bordered_system
+from freeattn.numerics.folds import Fold, bordered_system, framed
 from freeattn.numerics.root_proofs import (
     NARROWEST,
     NOT_A_ROOT,
@@ -81,13 +81,11 @@ def prove_fold(system: System, fold: Fold) -> ProvedFold:
     equation, count = system.equation, system.balls.count
     rough = equation.matrices(fold.traces[None], np.array([fold.x]))
     sizes = np.asarray(equation.sizes(rough)[0])
-    direction = fold.direction / np.linalg.norm(fold.direction / sizes)
-    gauge = direction / sizes**2
-    gauge /= gauge @ direction
-    start = np.concatenate([fold.traces, [fold.x], direction])
-    size = np.concatenate([sizes, [abs(fold.x) or 1.0], sizes])
-    _, matrix = bordered_system(equation, fold.traces, fold.x, direction, gauge)
-    inverse = preconditioner(matrix, size, np.concatenate([sizes, sizes, [1.0]]))
+    frame = framed(sizes, fold.x or 1.0, fold.direction)
+    gauge, size = frame.gauge, frame.scale
+    start = np.concatenate([fold.traces, [fold.x], frame.direction])
+    _, matrix = bordered_system(equation, fold.traces, fold.x, frame.direction, gauge)
+    inverse = preconditioner(matrix, size, frame.weights)
     centre, exact_gauge = _exactly(start), _exactly(gauge)
     residual = _residual(system, centre, exact_gauge)
     first = float(np.max(np.abs(inverse @ residual) / size))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from freeattn.numerics.trace_equation import EPSILON, TraceEquation
 
-__all__ = ["RANK_TOLERANCE", "Fold", "bordered_system", "find_fold"]
+__all__ = ["RANK_TOLERANCE", "Fold", "Frame", "bordered_system", "find_fold", "framed"]
 
 Real = NDArray[np.float64]
 
@@ -36,24 +36,38 @@ class Fold:
     direction: Real
 
 
+@dataclass(frozen=True)
+class Frame:
+    """Natural units of the bordered system: φ of norm one, ℓ with ℓ·φ = 1, and sizes of unknowns and of equations."""
+
+    direction: Real
+    gauge: Real
+    scale: Real
+    weights: Real
+
+
+def framed(sizes: Real, x: float, direction: Real) -> Frame:
+    """The frame of a fold near x whose traces have the given sizes."""
+    phi = direction / np.linalg.norm(direction / sizes)
+    gauge = phi / sizes / sizes
+    gauge /= gauge @ phi
+    return Frame(phi, gauge, np.concatenate([sizes, [abs(x)], sizes]), np.concatenate([sizes, sizes, [1.0]]))
+
+
 def find_fold(equation: TraceEquation, x: float, traces: Real, direction: Real) -> Fold | None:
     """The fold that Newton's method reaches from a guess; None when it reaches none, or one of another branch."""
     count = equation.count
-    u, size = traces.astype(float), np.maximum(np.abs(traces), np.finfo(float).tiny)
-    phi = direction / np.linalg.norm(direction / size)
-    gauge = phi / size / size
-    gauge /= gauge @ phi
-    scale = np.concatenate([size, [abs(x)], size])
+    frame = framed(np.maximum(np.abs(traces), np.finfo(float).tiny), x, direction)
+    u, phi = traces.astype(float), frame.direction
     for _ in range(_STEPS):
         with np.errstate(all="ignore"):
-            residual, matrix = bordered_system(equation, u, x, phi, gauge)
-            weights = np.concatenate([size, size, [1.0]])
-            scaled = matrix * scale / weights[:, None]
+            residual, matrix = bordered_system(equation, u, x, phi, frame.gauge)
+            scaled = matrix * frame.scale / frame.weights[:, None]
         if not (np.isfinite(scaled).all() and np.isfinite(residual).all()):
             return None
         try:  # least squares: where edges of two branches coincide, the null space has more than one dimension
             with np.errstate(all="ignore"):
-                step = -scale * np.linalg.lstsq(scaled, residual / weights, rcond=RANK_TOLERANCE)[0]
+                step = -frame.scale * np.linalg.lstsq(scaled, residual / frame.weights, rcond=RANK_TOLERANCE)[0]
         except np.linalg.LinAlgError:
             return None
         if not np.isfinite(step).all():
@@ -67,8 +81,7 @@ def find_fold(equation: TraceEquation, x: float, traces: Real, direction: Real) 
 def bordered_system(equation: TraceEquation, u: Real, x: float, phi: Real, gauge: Real) -> tuple[Real, Real]:
     """(F, F_u φ, ℓ·φ − 1) and its matrix of derivatives in (u, x, φ)."""
     count = equation.count
-    value = equation.evaluate(u[None], np.array([x]))
-    g = value.matrices
+    g = equation.matrices(u[None], np.array([x]))
     turned = [a @ e @ a for a, e in zip(g, equation.energy(phi[None]), strict=True)]
     points = [sector.point for sector in equation.tables.sectors]
     jacobian = equation.jacobian(g)[0]
@@ -78,7 +91,7 @@ def bordered_system(equation: TraceEquation, u: Real, x: float, phi: Real, gauge
     matrix[:count, :count], matrix[:count, count] = jacobian, -equation.slope(g)[0]
     matrix[count:-1, :count], matrix[count:-1, count], matrix[count:-1, count + 1 :] = second, mixed, jacobian
     matrix[-1, count + 1 :] = gauge
-    residual = np.concatenate([u - value.phi[0], jacobian @ phi, [gauge @ phi - 1]])
+    residual = np.concatenate([u - equation.read(g)[0], jacobian @ phi, [gauge @ phi - 1]])
     return residual, matrix
 
 

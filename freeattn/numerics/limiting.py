@@ -17,7 +17,6 @@ from freeattn.theory.transforms import Law
 __all__ = ["law"]
 
 _ROUTES = ("transform", "pencil")
-_PRODUCTS = ("gram", "cogram", "self-adjoint")
 
 
 def law(
@@ -50,8 +49,6 @@ def law(
             raise InputError("route", route, '"transform" for a law expression: it has no matrix')
         exact = exact_law(source)
         return SpectralLaw(RationalEngine(exact.curve), exact)
-    if of not in _PRODUCTS:
-        raise InputError("of", of, ", ".join(f'"{name}"' for name in _PRODUCTS))
     if not isinstance(source, (Attention, Expression)):
         raise InputError("source", source, "an Attention, an expression in letters, or a law expression")
     if words and route == "transform":

@@ -73,6 +73,7 @@ class NetworkEngine(PanelEngine):
         self._descent = Descent(self._equation, size)
         self._axis = Axis(self._equation, self._descent)
         self._precise: dict[int, PreciseTraces] = {}
+        self._bands: dict[int, tuple[Band, ...]] = {}
         self._integrals: dict[int, PreciseIntegrals] = {}
         self._stretches, self._panels = self._resolved(size, mass, signed)
 
@@ -142,8 +143,12 @@ class NetworkEngine(PanelEngine):
     # Bands -----------------------------------------------------------------------------------------------------
 
     def bands(self, digits: int) -> tuple[Band, ...]:
-        precise = self._traces(digits)
-        zero, half = precise.context.zero, Fraction(1, 2)
+        if digits not in self._bands:
+            self._bands[digits] = self._bands_to(digits)
+        return self._bands[digits]
+
+    def _bands_to(self, digits: int) -> tuple[Band, ...]:
+        zero, half = self._traces(digits).context.zero, Fraction(1, 2)
 
         def edge(fold: Fold | None, order: Fraction) -> Edge:
             if fold is not None:
@@ -177,8 +182,10 @@ class NetworkEngine(PanelEngine):
         rho = panel.density_series(theta)
         inner = np.flatnonzero(~near_edge(panel, x))
         if inner.size:
+            points = x[inner].astype(complex)
             u, found = self._solve_band(x[inner], panel.guess(theta[inner]), stretch)
-            good = self._equation.output_error(u, x[inner].astype(complex)) <= _RELIABLE * np.pi * found
+            error = self._equation.output_error(u, points, self._equation.matrices(u, points))
+            good = error <= _RELIABLE * np.pi * found
             near_ends = np.minimum(theta[inner], np.pi / 2 - theta[inner]) < _NEAR_ENDS
             self._refuse_singular(x[inner], good | near_ends)  # near ends the series stays
             rho[inner[good]] = found[good]
@@ -207,8 +214,9 @@ class NetworkEngine(PanelEngine):
         return result
 
     def _checked_output(self, u: Complex, z: Complex) -> Complex:
-        m = self._equation.output(self._equation.matrices(u, z))
-        self._refuse_singular(z, self._equation.output_error(u, z) <= _RELIABLE * np.abs(m))
+        matrices = self._equation.matrices(u, z)
+        m = self._equation.output(matrices)
+        self._refuse_singular(z, self._equation.output_error(u, z, matrices) <= _RELIABLE * np.abs(m))
         return m
 
     def _on_axis(self, x: Array) -> Complex:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from freeattn.errors import BranchError, ConvergenceError
 from freeattn.model.precision import own_context
 from freeattn.numerics.dyson_tables import DysonTables, Read
-from freeattn.numerics.folds import RANK_TOLERANCE, Fold, bordered_system
+from freeattn.numerics.folds import RANK_TOLERANCE, Fold, bordered_system, framed
 from freeattn.numerics.trace_equation import TraceEquation
 from freeattn.theory.inversion import inverted
 
@@ -76,12 +76,10 @@ class PreciseTraces:
     def fold(self, fold: Fold) -> Any:
         """The edge x to full precision."""
         equation, count = self._equation, self._equation.count
-        size = np.maximum(np.abs(fold.traces), np.finfo(float).tiny)
-        direction = fold.direction / np.linalg.norm(fold.direction / size)
-        gauge = direction / size / size / np.sum((direction / size) ** 2)
-        _, matrix = bordered_system(equation, fold.traces, fold.x, direction, gauge)
-        scale, weights = np.concatenate([size, [abs(fold.x)], size]), np.concatenate([size, size, [1.0]])
-        inverse = np.linalg.pinv(matrix * scale / weights[:, None], rcond=RANK_TOLERANCE)
+        frame = framed(np.maximum(np.abs(fold.traces), np.finfo(float).tiny), fold.x, fold.direction)
+        _, matrix = bordered_system(equation, fold.traces, fold.x, frame.direction, frame.gauge)
+        inverse = np.linalg.pinv(matrix * frame.scale / frame.weights[:, None], rcond=RANK_TOLERANCE)
+        gauge = [self.context.mpf(v) for v in frame.gauge]
 
         def correction(unknowns: Vector) -> Vector:
             u, x, phi = unknowns[:count], unknowns[count], unknowns[count + 1 :]
@@ -89,13 +87,13 @@ class PreciseTraces:
             first = [a - b for a, b in zip(u, self._read(matrices), strict=True)]
             turned = [self._turned(k, g, phi) for k, g in enumerate(matrices)]
             second = [a - b for a, b in zip(phi, self._read(turned), strict=True)]
-            third = self.context.fdot([self.context.mpf(v) for v in gauge], phi) - 1
-            residual = [r / float(w) for r, w in zip([*first, *second, third], weights, strict=True)]
+            third = self.context.fdot(gauge, phi) - 1
+            residual = [r / float(w) for r, w in zip([*first, *second, third], frame.weights, strict=True)]
             scaled = _down(residual)
-            return [self._up(-step * s, scaled[1]) for step, s in zip(inverse @ scaled[0], scale, strict=True)]
+            return [self._up(-step * s, scaled[1]) for step, s in zip(inverse @ scaled[0], frame.scale, strict=True)]
 
-        start = [self.context.mpf(v) for v in (*fold.traces, fold.x, *direction)]
-        return self._corrected(start, correction, scale)[count]
+        start = [self.context.mpf(v) for v in (*fold.traces, fold.x, *frame.direction)]
+        return self._corrected(start, correction, frame.scale)[count]
 
     # Small steps -----------------------------------------------------------------------------------------------
 

@@ -107,8 +107,5 @@ class Axis:
     def power(self, u: Complex, x: float) -> float:
         """d log ρ / d log x at one point of a band."""
         matrices = self.equation.matrices(u[None], np.array([x + 0j]))
-        change = self.equation.energy(self.equation.tangent(matrices))
-        rates = [g @ (s.point + e) @ g
-                 for g, s, e in zip(matrices, self.equation.tables.sectors, change, strict=True)]
-        m, rate = (self.equation.output(values)[0] for values in (matrices, rates))
+        m, rate = (self.equation.output(values)[0] for values in (matrices, self.equation.rates(matrices)))
         return float(x * rate.imag / m.imag)

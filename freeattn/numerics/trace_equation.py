@@ -70,7 +70,7 @@ class TraceEquation:
         """Φ(u), and how far u is from it in units of rounding."""
         matrices = self.matrices(u, z)
         phi = self.read(matrices)
-        bound = self._bound(matrices, np.abs(u), np.abs(z))
+        bound = self._bound(matrices, self._moduli(u, z))
         with np.errstate(all="ignore"):
             distance = np.abs(phi - u)
             residual = np.max(np.where(distance == 0, 0.0, distance / bound), axis=1, initial=0.0)
@@ -84,14 +84,24 @@ class TraceEquation:
         """The unknowns from matrices of all sectors (two last axes the blocks); linear."""
         return _read(self._reads, matrices)
 
-    def _bound(self, matrices: list[Numbers], u: Real, z: Real) -> Real:
-        found = []
-        for (constant, point, energy), sector, inverse in zip(
-            self._absolute, self.tables.sectors, matrices, strict=True
-        ):
-            size, terms = np.abs(inverse), constant + (u[:, sector.sources] @ energy).reshape(-1, *constant.shape)
-            with np.errstate(all="ignore"):
-                found.append(size @ (terms + z[:, None, None] * point) @ size)
+    def _moduli(self, u: Numbers, z: Numbers) -> list[Real]:
+        """|A| of each sector: the sums of the moduli of its terms."""
+        return [
+            constant + np.abs(z)[:, None, None] * point + shift
+            for (constant, point, _), shift in zip(self._absolute, self._shifts(np.abs(u)), strict=True)
+        ]
+
+    def _shifts(self, size: Real) -> list[Real]:
+        """Σ_e |E_e|·size_e of each sector."""
+        return [
+            (size[:, sector.sources] @ energy).reshape(-1, *constant.shape)
+            for (constant, _, energy), sector in zip(self._absolute, self.tables.sectors, strict=True)
+        ]
+
+    def _bound(self, matrices: list[Numbers], moduli: list[Real]) -> Real:
+        """B of each unknown."""
+        with np.errstate(all="ignore"):
+            found = [np.abs(g) @ terms @ np.abs(g) for g, terms in zip(matrices, moduli, strict=True)]
         return _read(self._reads, found, absolute=True)
 
     # Derivatives -----------------------------------------------------------------------------------------------
@@ -126,6 +136,11 @@ class TraceEquation:
         """du/dz along the branch; not-a-number where the Jacobian is singular."""
         return self.solve(self.jacobian(matrices), self.slope(matrices), self.sizes(matrices))
 
+    def rates(self, matrices: list[Numbers]) -> list[Numbers]:
+        """dG/dz of each sector along the branch."""
+        change = self.energy(self.tangent(matrices))
+        return [g @ (s.point + e) @ g for g, s, e in zip(matrices, self.tables.sectors, change, strict=True)]
+
     def sizes(self, matrices: list[Numbers]) -> Real:
         """The natural size of each unknown, √|G_pp G_qq| summed over its reads."""
         def geometric(g: Numbers) -> Real:
@@ -135,12 +150,11 @@ class TraceEquation:
         found = _read(self._reads, [geometric(g) for g in matrices], absolute=True)
         return np.where(found == 0, 1.0, found)  # a trace that is zero has no size
 
-    def output_error(self, u: Numbers, z: Numbers) -> Real:
+    def output_error(self, u: Numbers, z: Numbers, matrices: list[Numbers]) -> Real:
         """How far off m may be by rounding: ε·B through the inverse of the Jacobian, and through the last inverses."""
-        matrices, size = self.matrices(u, z), []
-        sizes = self.sizes(matrices)
+        sizes, moduli = self.sizes(matrices), self._moduli(u, z)
         jacobian = self.jacobian(matrices) * (sizes[:, None, :] / sizes[:, :, None])
-        bound = EPSILON * self._bound(matrices, np.abs(u), np.abs(z)) / sizes
+        bound = EPSILON * self._bound(matrices, moduli) / sizes
         usable = np.isfinite(jacobian).all(axis=(1, 2))
         shift = np.full(u.shape, np.inf)
         try:
@@ -148,12 +162,9 @@ class TraceEquation:
         except np.linalg.LinAlgError:  # one of them is singular: an error without bound there
             inverse = np.abs(np.linalg.pinv(jacobian[usable], rcond=0.0))
         shift[usable] = (inverse @ bound[usable][..., None])[..., 0] * sizes[usable]
-        for (constant, point, energy), sector, g in zip(self._absolute, self.tables.sectors, matrices, strict=True):
-            change = (shift[:, sector.sources] @ energy).reshape(-1, *constant.shape)
-            terms = constant + (np.abs(u)[:, sector.sources] @ energy).reshape(-1, *constant.shape)
-            change = change + EPSILON * (terms + np.abs(z)[:, None, None] * point)
-            size.append(np.abs(g) @ change @ np.abs(g))
-        return _read(self._output, size, absolute=True)[..., 0]
+        changes = [moved + EPSILON * terms for moved, terms in zip(self._shifts(shift), moduli, strict=True)]
+        found = [np.abs(g) @ change @ np.abs(g) for g, change in zip(matrices, changes, strict=True)]
+        return _read(self._output, found, absolute=True)[..., 0]
 
     @staticmethod
     def solve(jacobian: Numbers, right: Numbers, size: Real) -> Numbers:
@@ -210,11 +221,8 @@ class TraceEquation:
 
     def increasing(self, u: Real, z: Real) -> Mask:
         """Whether every matrix of traces of a real solution has a positive definite derivative."""
-        matrices = self.matrices(u, z)
-        change = self.energy(self.tangent(matrices))
         good = np.ones(len(u), dtype=bool)
-        rates = [g @ (s.point + e) @ g for g, s, e in zip(matrices, self.tables.sectors, change, strict=True)]
-        for rate in self._varying(self.symmetric(rates)):
+        for rate in self._varying(self.symmetric(self.rates(self.matrices(u, z)))):
             good &= _definite(rate, np.zeros_like(rate))
         return good
 

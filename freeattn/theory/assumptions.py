@@ -14,7 +14,6 @@ __all__ = [
     "GAUSSIAN_LETTERS",
     "GROWING_SPACES",
     "GROWING_WIDTHS",
-    "NONLINEAR_SCORES",
     "NORMALIZED_LATENT",
     "ORTHOGONAL_INPUT",
     "POSITIVE_SUPPORT",
@@ -82,9 +81,6 @@ GROWING_SPACES = Assumption(
     "spaces grow together", "the sizes of all spaces grow with fixed ratios, while the counts of copies, coefficients "
     "and the products variance × size stay fixed; the law is the limit, almost surely",
     "Helton-Rashidi Far-Speicher, IMRN 2007, rnm086",
-)
-NONLINEAR_SCORES = Assumption(
-    "nonlinear scores", "θ₁ > θ₂: the score function is not linear", _EQUIVALENCE
 )
 GAUSSIAN_INPUT = Assumption(
     "Gaussian input", "tokens have iid N(0, 1) entries, independent of all weights", "the specification"
