@@ -1,0 +1,80 @@
+"""How the benchmark talks to a package: one process for each package, method and law.
+
+The process reads one JSON request from standard input and writes one JSON answer to the file it is told. It runs in the
+environment of its package, so this module imports nothing but the standard library and numpy.
+
+Times: `first` is the first run in the process (compilation included, imports not), `warm` the median of the following
+ones; both are preparing the law and its density at all points. `extras` is finding its edges and atoms, once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+STOP_AFTER = 8.0  # seconds of warm runs, when fewer repeats were done
+
+
+class CannotError(Exception):
+    """The package has no way to this law; the text says why."""
+
+
+class Method(Protocol):
+    """One way to a law in one package."""
+
+    def prepare(self, ratios: tuple[float, ...]) -> Any:
+        """What the package makes of the law before numbers are asked of it."""
+
+    def density(self, state: Any, points: np.ndarray) -> np.ndarray:
+        """Density of the absolutely continuous part."""
+
+    def describe(self, state: Any) -> dict[str, Any]:
+        """Of "atoms" (location, weight), "edges" (bands), "candidates" (for edges): those that the package gives."""
+
+
+def timed(run: Callable[[], Any]) -> tuple[Any, float]:
+    """(result, seconds)."""
+    start = time.perf_counter()
+    result = run()
+    return result, time.perf_counter() - start
+
+
+def answer(method: Method, request: dict[str, Any], forget: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Run one method on one law; `forget` empties the caches of the package before each warm run."""
+    points, outside = np.array(request["points"]), np.array(request["outside"])
+
+    def run() -> tuple[Any, np.ndarray]:
+        state = method.prepare(tuple(request["ratios"]))
+        return state, method.density(state, points)
+
+    try:
+        (state, density), first = timed(run)
+    except CannotError as reason:
+        return {"cannot": str(reason)}
+    warm: list[float] = []
+    while len(warm) < request["repeats"] and sum(warm) < STOP_AFTER:
+        forget()
+        warm.append(timed(run)[1])
+    described, extras = timed(lambda: method.describe(state))
+    return {
+        "seconds": {"first": first, "warm": statistics.median(warm), "extras": extras, "runs": len(warm)},
+        "density": np.asarray(density, dtype=float).tolist(),
+        "outside": np.asarray(method.density(state, outside), dtype=float).tolist(),
+        **described,
+    }
+
+
+def serve(handle: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Read the request, answer it; whatever the package prints goes to standard error."""
+    request = json.load(sys.stdin)
+    with contextlib.redirect_stdout(sys.stderr):
+        result = handle(request)
+    Path(sys.argv[1]).write_text(json.dumps(result), encoding="utf-8")
