@@ -2,7 +2,7 @@
 
 MP_c is the limiting law of X Xᵀ for X with rows/columns = c and entries of variance 1/columns (mean 1, S-transform
 1/(1 + ct)). A free product of MP_{c_i} solves z t = (1 + t) Π(1 + c_i t), t = −1 − z m(z). At a real point inside the
-support the roots come from mpmath to 50 digits. The physical one has Im t < 0 and total phase 0,
+support the roots come from numpy and are polished to 50 digits by mpmath. The physical one has Im t < 0 and phase 0,
 
     Σ_i |arg(1 + c_i t)| + |arg(1 + t)| = |arg t|,
 
@@ -26,6 +26,7 @@ OUTSIDE = 100  # equally spaced to the right of it
 
 _mp = mpmath.mp.clone()
 _mp.dps = DIGITS
+_NEWTON_STEPS = 60
 _PHASE_TOLERANCE = 1e-8  # far above rounding, far below the 2π that separates the sheets
 
 
@@ -86,8 +87,8 @@ class Reference:
         """Density at one point to about 50 digits, from the roots of the polynomial."""
         point = _mp.mpf(x)
         equation = _minus(_product(self.ratios), [0, point])
-        guess = [_mp.mpc(root) for root in np.roots([float(a) for a in equation[::-1]])]
-        physical = [t for t in _roots(equation, guess) if self._is_physical(t)]
+        lower = [root for root in np.roots([float(a) for a in equation[::-1]]) if root.imag < 0]
+        physical = [t for t in (_polished(equation, root) for root in lower) if self._is_physical(t)]
         if len(physical) != 1:
             raise ArithmeticError(f"{len(physical)} physical roots of {self.key} at x = {x}")
         return -physical[0].imag / (_mp.pi * point)
@@ -187,5 +188,13 @@ def _minus(first: list[Any], second: list[Any]) -> list[Any]:
     return [a - b for a, b in zip(first, padded, strict=True)]
 
 
-def _roots(polynomial: list[Any], guess: list[Any] | None = None) -> list[Any]:
-    return list(_mp.polyroots(polynomial[::-1], maxsteps=200, extraprec=2 * DIGITS, roots_init=guess))
+def _polished(polynomial: list[Any], guess: complex) -> Any:
+    """A root to all digits, by Newton's method from one in double precision."""
+    root = _mp.mpc(guess)
+    for _ in range(_NEWTON_STEPS):
+        value, slope = _mp.polyval(polynomial[::-1], root, derivative=True)
+        step = value / slope
+        root -= step
+        if abs(step) < abs(root) * _mp.mpf(10) ** (5 - DIGITS):
+            return root
+    raise ArithmeticError(f"Newton's method from {guess} did not end")

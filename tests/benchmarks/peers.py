@@ -36,9 +36,12 @@ SECTIONS = ("own", "simulation")
 FOLDER = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "freeattn-benchmark"
 
 
+_START = time.perf_counter()
+
+
 def say(text: str) -> None:
-    """Progress, on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """Progress with seconds since the start, on standard error."""
+    print(f"{time.perf_counter() - _START:5.0f} s  {text}", file=sys.stderr, flush=True)
 
 
 def part(adapter: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -122,9 +125,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.repeats < 1:
         parser.error("--repeats must be at least 1")
-    start = time.perf_counter()
     result = measure(options.only, options.repeats, options.environment.resolve())
-    result["machine"]["whole run"] = f"{time.perf_counter() - start:.0f} s"
+    result["machine"]["whole run"] = f"{time.perf_counter() - _START:.0f} s"
     if options.json:
         options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(peer_tables.report(result, options.markdown))

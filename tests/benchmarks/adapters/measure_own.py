@@ -1,7 +1,7 @@
 """Times of freeattn itself, in one warm process.
 
-Every stage is run once before the clock starts. Then, `repeats` times: all caches are emptied, the law is built anew,
-and each stage is timed once. What is reported is the median.
+Every stage is run once before the clock starts. Then, up to `repeats` times: all caches are emptied, the law is built
+anew, and each stage is timed once. What is reported is the median.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from protocol import serve, timed
+from protocol import repeated, serve, timed
 from run_freeattn import forget
 
 import freeattn as fa
 
 DIGITS, POINTS = 50, 1000
+STOP_AFTER = 20.0  # seconds: no further run of a model after so many
 BERT = {"n_tokens": 512, "d_model": 768, "n_heads": 12, "d_key": 64, "d_value": 64, "d_out": 768}
 MODELS: dict[str, Callable[[], fa.Attention]] = {
     "orthogonal MHA": lambda: fa.Attention(**BERT),
@@ -48,9 +49,10 @@ def measure(request: dict[str, Any]) -> dict[str, Any]:
     rows = []
     for name, model in MODELS.items():
         stages(model)
-        runs = [stages(model) for _ in range(request["repeats"])]
-        rows.append({"model": name, **{stage: statistics.median(run[stage] for run in runs) for stage in runs[0]}})
-    return {"rows": rows, "runs": request["repeats"]}
+        runs = repeated(lambda model=model: stages(model), request["repeats"], STOP_AFTER)
+        medians = {stage: statistics.median(run[stage] for run in runs) for stage in runs[0]}
+        rows.append({"model": name, **medians, "runs": len(runs)})
+    return {"rows": rows}
 
 
 if __name__ == "__main__":

@@ -6,18 +6,20 @@ numpy: with orthogonal tokens X Xᵀ = d_model·1, so queries, keys and values a
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from typing import Any
 
 import numpy as np
-from protocol import serve, timed
+from protocol import repeated, serve, timed
 from run_freeattn import forget
 
 import freeattn as fa
 from freeattn.evidence.compare import LawTable, as_spectrum, ks_distance, relative_w1
 
 POINTS = 1000
+STOP_AFTER = 40.0  # seconds: no further draw after so many
 BASE = {"n_tokens": 512, "d_model": 768, "n_heads": 12, "d_key": 64, "d_value": 64, "d_out": 768}
 
 
@@ -52,38 +54,34 @@ def by_law(spec: fa.Attention) -> fa.SpectralLaw:
     return law
 
 
-def measure(request: dict[str, Any]) -> dict[str, Any]:
-    spec = layer(request["n_tokens"])
-    law = by_law(spec)
-    drawing, diagonalizing, building, errors = [], [], [], []
-    table = LawTable.of(law, request["n_tokens"])
-    left, right = law.edges[0][0], law.edges[-1][1]
-    for seed in range(request["repeats"]):
-        output, seconds = timed(lambda seed=seed: draw(spec, seed))
-        drawing.append(seconds)
-        values, seconds = timed(lambda output=output: spectrum(output))
-        diagonalizing.append(seconds)
-        forget()
-        building.append(timed(lambda: by_law(spec))[1])
-        errors.append(
-            {
-                "ks": ks_distance(values, table),
-                "w1": relative_w1(values, table),
-                "mean": abs(float(values.mean()) / law.mean - 1),
-                "left": abs(float(values[0]) / left - 1),
-                "right": abs(float(values[-1]) / right - 1),
-            }
-        )
+def one(spec: fa.Attention, law: fa.SpectralLaw, table: LawTable, seed: int) -> dict[str, dict[str, float]]:
+    """Times and errors of one draw, and the time of the law with empty caches."""
+    output, drawing = timed(lambda: draw(spec, seed))
+    values, diagonalizing = timed(lambda: spectrum(output))
+    forget()
+    building = timed(lambda: by_law(spec))[1]
     return {
-        "n_tokens": request["n_tokens"],
-        "seconds": {
-            "draw": statistics.median(drawing),
-            "diagonalize": statistics.median(diagonalizing),
-            "law": statistics.median(building),
+        "seconds": {"draw": drawing, "diagonalize": diagonalizing, "law": building},
+        "errors": {
+            "ks": ks_distance(values, table),
+            "w1": relative_w1(values, table),
+            "mean": abs(float(values.mean()) / law.mean - 1),
+            "left": abs(float(values[0]) / law.edges[0][0] - 1),
+            "right": abs(float(values[-1]) / law.edges[-1][1] - 1),
         },
-        "errors": {name: statistics.median(error[name] for error in errors) for name in errors[0]},
-        "runs": request["repeats"],
     }
+
+
+def measure(request: dict[str, Any]) -> dict[str, Any]:
+    spec, seeds = layer(request["n_tokens"]), itertools.count()
+    law = by_law(spec)
+    table = LawTable.of(law, request["n_tokens"])
+    runs = repeated(lambda: one(spec, law, table, next(seeds)), request["repeats"], STOP_AFTER)
+    medians = {
+        part: {name: statistics.median(run[part][name] for run in runs) for name in runs[0][part]}
+        for part in ("seconds", "errors")
+    }
+    return {"n_tokens": request["n_tokens"], **medians, "runs": len(runs)}
 
 
 if __name__ == "__main__":

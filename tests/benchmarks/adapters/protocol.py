@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-STOP_AFTER = 8.0  # seconds of warm runs, when fewer repeats were done
+STOP_AFTER = 5.0  # seconds: no further warm run after so many, so that slow methods end in time
 
 
 class CannotError(Exception):
@@ -47,6 +47,14 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
     return result, time.perf_counter() - start
 
 
+def repeated(run: Callable[[], Any], repeats: int, seconds: float) -> list[Any]:
+    """Results of up to `repeats` runs; at least one, and none begins after so many seconds."""
+    start, results = time.perf_counter(), []
+    while not results or (len(results) < repeats and time.perf_counter() - start < seconds):
+        results.append(run())
+    return results
+
+
 def answer(method: Method, request: dict[str, Any], forget: Callable[[], None] = lambda: None) -> dict[str, Any]:
     """Run one method on one law; `forget` empties the caches of the package before each warm run."""
     points, outside = np.array(request["points"]), np.array(request["outside"])
@@ -59,10 +67,11 @@ def answer(method: Method, request: dict[str, Any], forget: Callable[[], None] =
         (state, density), first = timed(run)
     except CannotError as reason:
         return {"cannot": str(reason)}
-    warm: list[float] = []
-    while len(warm) < request["repeats"] and sum(warm) < STOP_AFTER:
+    def once() -> float:
         forget()
-        warm.append(timed(run)[1])
+        return timed(run)[1]
+
+    warm = repeated(once, request["repeats"], STOP_AFTER)
     described, extras = timed(lambda: method.describe(state))
     return {
         "seconds": {"first": first, "warm": statistics.median(warm), "extras": extras, "runs": len(warm)},
