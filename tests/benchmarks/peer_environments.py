@@ -60,7 +60,7 @@ PACKAGES = (
     Package("scikit-rmt", "run_scikit_rmt.py", "scikit-rmt==2.1.1", (("distribution", "scikit-rmt"),)),
     Package(
         "free-matrix-laws", "run_free_matrix_laws.py",
-        "free-matrix-laws @ git+https://github.com/slavakargin/free-matrix-laws@3e3acf3f3a3d15e326a3e3b312b8d8e4b3fd950f",
+        "free-matrix-laws @ git+https://github.com/slavakargin/free-matrix-laws@702234a5b00b88daa2770649afd9a82427cf78ee",
         (("linearization", "free-matrix-laws"),),
     ),
     Package(

@@ -19,6 +19,7 @@ COLUMNS = (
     "package", "first", "warm", "× freeattn", "mass", "atom", "edges", "density", "outside",
 )
 NOTHING = "–"
+BEGIN, END = "<!-- tables: begin -->\n", "<!-- tables: end -->"
 
 
 def duration(seconds: float) -> str:
@@ -111,6 +112,17 @@ def written(rows: Sequence[Row], markdown: bool) -> str:
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def has_marks(page: str) -> bool:
+    """Whether a page says where the tables go."""
+    return 0 <= page.find(BEGIN) < page.find(END)
+
+
+def updated(page: str, tables: str) -> str:
+    """A page with new tables between its marks."""
+    head, rest = page.split(BEGIN, 1)
+    return f"{head}{BEGIN}\n{tables}\n\n{END}{rest.split(END, 1)[1]}"
 
 
 def report(result: dict[str, Any], markdown: bool = False) -> str:

@@ -207,6 +207,16 @@ def test_report_in_text_and_markdown() -> None:
     assert len(tables) == 3 + 9 + 6 + 4
 
 
+def test_tables_in_a_page() -> None:
+    page = f"# Head\n\n{peer_tables.BEGIN}old\n{peer_tables.END}\n\nTail\n"
+    assert peer_tables.has_marks(page)
+    assert not peer_tables.has_marks("# Head\n")
+    once = peer_tables.updated(page, "new")
+    assert once == f"# Head\n\n{peer_tables.BEGIN}\nnew\n\n{peer_tables.END}\n\nTail\n"
+    assert peer_tables.updated(once, "new") == once
+    assert peer_tables.has_marks((Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8"))
+
+
 def test_a_part_that_fails_is_reported() -> None:
     shown = peer_tables.report({"machine": {}, "own": {"reason": "not run: more than 1 s"}})
     assert "not run: more than 1 s" in shown

@@ -3,8 +3,8 @@
 The word x_1 … x_2k = G_1 … G_k G_kᵀ … G_1ᵀ has the 2k × 2k linearization with the letters on the antidiagonal and −1
 just below it. G = (s + i s')/√2 with semicircular s, s' has the limits of a real Gaussian matrix.
 `solve_cauchy_linearized` is run 1e-3 above the axis, the lower end of what its documentation advises, started from the
-solution at the neighbouring point as it advises too. Rectangular matrices have no linearization of this form, but MP
-alone is its scalar free Poisson law: MP_c is that of rate 1/c, dilated by c. It returns neither edges nor atoms.
+solution at the neighbouring point as it advises too. Rectangular matrices have no linearization of this form; the
+pinned commit has no scalar Marchenko-Pastur law yet (a later one has). It returns neither edges nor atoms.
 """
 
 from __future__ import annotations
@@ -36,17 +36,11 @@ def linearization(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 class LinearizationMethod:
     def prepare(self, ratios: tuple[float, ...]) -> Any:
-        if len(ratios) == 1:
-            if not hasattr(transforms, "free_poisson_density_scalar"):
-                raise CannotError("no free Poisson law in this version")
-            return ratios[0]
         if set(ratios) != {1.0}:
             raise CannotError("no rectangular matrices")
         return linearization(len(ratios))
 
     def density(self, state: Any, points: np.ndarray) -> np.ndarray:
-        if isinstance(state, float):
-            return transforms.free_poisson_density_scalar(points / state, 1 / state) / state
         constant, letters = state
         solution, values = None, []
         for x in points[::-1]:  # from the right, where the density is small, to the hard edge
