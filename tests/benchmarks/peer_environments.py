@@ -1,4 +1,4 @@
-"""Packages, each in a virtual environment of its own, and one process for each thing that is measured.
+"""Packages, each in a virtual environment of its own, and the processes that measure.
 
 A package that cannot be installed, fails or takes too long is a value with its reason, never an exception.
 """
@@ -92,19 +92,38 @@ def environment(package: Package, folder: Path) -> Path | NotRun:
     return python
 
 
-def call(python: Path, adapter: str, request: dict[str, Any], limit: float) -> dict[str, Any] | NotRun:
-    """The answer of an adapter to a request, with one thread and at most `limit` seconds."""
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    if python == Path(sys.executable):
-        inherited = dict(os.environ)
+def answers(
+    python: Path | NotRun, adapter: str, requests: Sequence[dict[str, Any]], limit: float
+) -> list[dict[str, Any] | NotRun]:
+    """The answers of an adapter, with one thread and at most `limit` seconds a request on average.
+
+    One process answers them in order. A request that ends it is not run, and a new process goes on with the next one.
+    """
+    if isinstance(python, NotRun):
+        return [python] * len(requests)
+    found: list[dict[str, Any] | NotRun] = []
+    while len(found) < len(requests):
+        done, failure = _process(python, adapter, requests[len(found) :], limit * (len(requests) - len(found)))
+        found += done
+        if len(found) < len(requests):
+            found.append(NotRun(failure or "no answer"))
+    return found
+
+
+def _process(
+    python: Path, adapter: str, requests: Sequence[dict[str, Any]], limit: float
+) -> tuple[list[dict[str, Any]], str]:
+    """(answers until it ended, why it ended early)."""
+    own = python == Path(sys.executable)
+    inherited = {name: value for name, value in os.environ.items() if own or name != "PYTHONPATH"}
     variables = {**inherited, **dict.fromkeys(ONE_THREAD, "1"), "MPLBACKEND": "Agg"}
     with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "answer.json"
+        result = Path(folder) / "answers.jsonl"
+        result.touch()
         command = [str(python), str(ADAPTERS / adapter), str(result)]
-        failure = _failure(command, limit, variables, json.dumps(request))
-        if failure:
-            return NotRun(failure)
-        return dict(json.loads(result.read_text(encoding="utf-8")))
+        failure = _failure(command, limit, variables, json.dumps(list(requests)))
+        lines = result.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")], failure
 
 
 def _failure(command: Sequence[str], limit: float, variables: dict[str, str], given: str | None = None) -> str:

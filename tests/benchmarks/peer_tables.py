@@ -15,9 +15,7 @@ STATISTICS = {
     "ks": "Kolmogorov-Smirnov distance", "w1": "W1 over the mean", "mean": "mean, relative",
     "left": "left edge, relative", "right": "right edge, relative",
 }
-COLUMNS = (
-    "package", "first", "warm", "× freeattn", "mass", "atom", "edges", "density", "outside",
-)
+COLUMNS = ("package", "time", "× freeattn", "mass", "atom", "edges", "density", "outside")
 NOTHING = "–"
 BEGIN, END = "<!-- tables: begin -->\n", "<!-- tables: end -->"
 
@@ -70,12 +68,22 @@ def law_table(result: dict[str, Any]) -> list[Row]:
         seconds, found = row["seconds"], row["errors"]
         rows.append(
             [
-                row["title"], duration(seconds["first"]), duration(seconds["warm"]),
-                NOTHING if unit is None else ratio(seconds["warm"] / unit),
+                row["title"], duration(seconds["warm"]), NOTHING if unit is None else ratio(seconds["warm"] / unit),
                 error(abs(found["mass"])), error(found["atom"]), _edges(found), error(found["density"]),
                 error(found["outside"]),
             ]
         )
+    return rows
+
+
+def first_table(laws: Sequence[dict[str, Any]]) -> list[Row]:
+    """The first law that each method did in a new process, compilation included."""
+    rows, seen = [["package", "first law", "time"]], set()
+    for law in laws:
+        for row in law["rows"]:
+            if row["status"] == "run" and row["title"] not in seen:
+                seen.add(row["title"])
+                rows.append([row["title"], law["title"], duration(row["seconds"]["first"])])
     return rows
 
 
@@ -139,6 +147,8 @@ def report(result: dict[str, Any], markdown: bool = False) -> str:
             sections.append(f"{heading}{title}\n\n{body}")
     for law in result.get("laws", ()):
         sections.append(f"{heading}{law['title']}\n\n{written(law_table(law), markdown)}")
+    if "laws" in result:
+        sections.append(f"{heading}The first law of a process\n\n{written(first_table(result['laws']), markdown)}")
     missing = reasons(result.get("laws", ()))
     if len(missing) > 1:
         sections.append(f"{heading}Not run, or not possible\n\n{written(missing, markdown)}")

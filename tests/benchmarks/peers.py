@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 import peer_tables
-from peer_environments import PACKAGES, NotRun, Package, call, environment
+from peer_environments import PACKAGES, NotRun, Package, answers, environment
 from peer_references import LAWS, Reference, errors
 
 import freeattn as fa
 
 OWN_LIMIT = 240  # seconds for the times of freeattn, and for simulation
-LAW_LIMIT = 150  # seconds for one package on one law
+LAW_LIMIT = 90  # seconds for one package on one law, on average
 N_TOKENS = 1024
 SECTIONS = ("own", "simulation")
 FOLDER = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "freeattn-benchmark"
@@ -47,7 +47,7 @@ def say(text: str) -> None:
 
 def part(adapter: str, request: dict[str, Any]) -> dict[str, Any]:
     """A measurement of freeattn alone, or the reason why there is none."""
-    found = call(Path(sys.executable), adapter, request, OWN_LIMIT)
+    (found,) = answers(Path(sys.executable), adapter, [request], OWN_LIMIT)
     return {"reason": f"not run: {found.reason}"} if isinstance(found, NotRun) else found
 
 
@@ -62,23 +62,29 @@ def row(package: Package, method: tuple[str, str], found: dict[str, Any] | NotRu
     return {**start, "status": "run", "seconds": found["seconds"], "errors": asdict(errors(law, exact, found))}
 
 
-def compare(law: Reference, pythons: dict[str, Path | NotRun], packages: Sequence[Package],
-            repeats: int) -> dict[str, Any]:
-    """All packages on one law."""
-    say(f"{law.title}: exact values")
-    points = law.points()
-    exact, rows = law.density(points), []
+def compare(packages: Sequence[Package], repeats: int, folder: Path) -> list[dict[str, Any]]:
+    """All packages on all laws: one table for each law."""
+    tables, exact = [], []
+    for law in LAWS:
+        say(f"exact values of {law.title}")
+        exact.append(law.density(law.points()))
+        tables.append({"key": law.key, "title": law.title, "rows": []})
     for package in packages:
+        say(f"environment of {package.name}")
+        python = environment(package, folder)
         for method in package.methods:
-            say(f"{law.title}: {method[1]}")
-            request = {
-                "law": law.key, "ratios": [float(ratio) for ratio in law.ratios], "points": points.tolist(),
-                "outside": law.outside().tolist(), "repeats": repeats, "method": method[0],
-            }
-            python = pythons[package.name]
-            found = python if isinstance(python, NotRun) else call(python, str(package.adapter), request, LAW_LIMIT)
-            rows.append(row(package, method, found, law, exact))
-    return {"key": law.key, "title": law.title, "rows": rows}
+            say(method[1])
+            requests = [
+                {
+                    "ratios": [float(ratio) for ratio in law.ratios], "points": law.points().tolist(),
+                    "outside": law.outside().tolist(), "repeats": repeats, "method": method[0],
+                }
+                for law in LAWS
+            ]
+            found = answers(python, str(package.adapter), requests, LAW_LIMIT)
+            for table, law, values, one in zip(tables, LAWS, exact, found, strict=True):
+                table["rows"].append(row(package, method, one, law, values))
+    return tables
 
 
 def measure(only: Sequence[str], repeats: int, folder: Path) -> dict[str, Any]:
@@ -96,12 +102,8 @@ def measure(only: Sequence[str], repeats: int, folder: Path) -> dict[str, Any]:
         say("simulation")
         result["simulation"] = part("measure_simulation.py", {"repeats": repeats, "n_tokens": N_TOKENS})
     packages = [package for package in PACKAGES if not only or package.name in only]
-    pythons = {}
-    for package in packages:
-        say(f"{package.name}: environment")
-        pythons[package.name] = environment(package, folder)
     if packages:
-        result["laws"] = [compare(law, pythons, packages, repeats) for law in LAWS]
+        result["laws"] = compare(packages, repeats, folder)
     return result
 
 

@@ -15,7 +15,7 @@ import peer_tables
 import peers
 import pytest
 import sympy as sp
-from peer_environments import ADAPTERS, NotRun, Package, call, environment
+from peer_environments import ADAPTERS, NotRun, Package, answers, environment
 from peer_references import LAWS, Errors, Reference, errors
 
 import freeattn as fa
@@ -59,7 +59,7 @@ def test_polynomial_against_the_explicit_density() -> None:
 # Errors ----------------------------------------------------------------------------------------------------------
 
 
-def answer(law: Reference, exact: np.ndarray, **changes: Any) -> dict[str, Any]:
+def answer_of(law: Reference, exact: np.ndarray, **changes: Any) -> dict[str, Any]:
     right = {
         "density": exact.tolist(), "outside": [0.0] * 100, "atoms": [[0.0, float(law.atom)]] if law.atom else [],
         "edges": [[float(end) for end in law.edges()]],
@@ -72,7 +72,7 @@ def test_errors_of_right_and_wrong_answers() -> None:
     exact = law.density(law.points())
 
     def found(**changes: Any) -> Errors:
-        return errors(law, exact, answer(law, exact, **changes))
+        return errors(law, exact, answer_of(law, exact, **changes))
 
     right = found()
     assert (right.mass, right.atom, right.edges, right.density, right.outside, right.bands) == (0, 0, 0, 0, 0, 1)
@@ -98,13 +98,27 @@ def script(folder: Path, text: str) -> str:
 
 def test_what_fails_is_not_run(tmp_path: Path) -> None:
     python = Path(sys.executable)
-    assert call(python, script(tmp_path, "raise SystemExit('no such law')"), {}, 60) == NotRun("no such law")
-    assert call(python, script(tmp_path, "import no_such_package"), {}, 60) == NotRun(
-        "ModuleNotFoundError: No module named 'no_such_package'"
+
+    def one(text: str, limit: float = 60) -> Any:
+        return answers(python, script(tmp_path, text), [{}], limit)[0]
+
+    assert one("raise SystemExit('no such law')") == NotRun("no such law")
+    assert one("import no_such_package") == NotRun("ModuleNotFoundError: No module named 'no_such_package'")
+    assert one("import time; time.sleep(60)", 0.2) == NotRun("more than 0.2 s")
+    assert one("") == NotRun("no answer")
+    assert isinstance(answers(tmp_path / "no-python", "run_freeattn.py", [{}], 60)[0], NotRun)
+    assert answers(NotRun("not installed"), "run_freeattn.py", [{}, {}], 60) == [NotRun("not installed")] * 2
+
+
+def test_one_law_that_fails_leaves_the_others(tmp_path: Path) -> None:
+    """Answers until then are kept, and a new process goes on behind it."""
+    adapter = script(
+        tmp_path,
+        f"import sys; sys.path.insert(0, {str(ADAPTERS)!r}); from protocol import serve\n"
+        "serve(lambda request: {'half': 1 / request['number']})",
     )
-    assert call(python, script(tmp_path, "import time; time.sleep(60)"), {}, 0.2) == NotRun("more than 0.2 s")
-    assert call(tmp_path / "no-python", "run_freeattn.py", {}, 60) != {}
-    assert isinstance(call(tmp_path / "no-python", "run_freeattn.py", {}, 60), NotRun)
+    found = answers(Path(sys.executable), adapter, [{"number": k} for k in (2, 0, 4, 5)], 60)
+    assert found == [{"half": 0.5}, NotRun("ZeroDivisionError: division by zero"), {"half": 0.25}, {"half": 0.2}]
 
 
 def test_what_cannot_be_installed_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +137,7 @@ def test_freeattn_answers_like_any_package() -> None:
             "ratios": [2.0], "points": law.points().tolist(), "outside": law.outside().tolist(), "repeats": 1,
             "method": method,
         }
-        found = call(Path(sys.executable), "run_freeattn.py", request, 120)
+        (found,) = answers(Path(sys.executable), "run_freeattn.py", [request], 120)
         assert isinstance(found, dict), found
         assert set(found["seconds"]) == {"first", "warm", "extras", "runs"}
         measured = errors(law, exact, found)
@@ -173,8 +187,8 @@ def fake_result() -> dict[str, Any]:
     exact = law.density(law.points())
     seconds = {"first": 2.0, "warm": 0.25, "extras": 0.1, "runs": 3}
     packages = [
-        (Package("freeattn", "", None, (METHOD,)), {**answer(law, exact), "seconds": seconds}),
-        (Package("rmtool", "", None, (METHOD,)), {**answer(law, exact, atoms=None, edges=None, candidates=[0.5]),
+        (Package("freeattn", "", None, (METHOD,)), {**answer_of(law, exact), "seconds": seconds}),
+        (Package("rmtool", "", None, (METHOD,)), {**answer_of(law, exact, atoms=None, edges=None, candidates=[0.5]),
                                                   "seconds": {**seconds, "warm": 1.0}}),
         (Package("cannot", "", None, (METHOD,)), {"cannot": "no products"}),
         (Package("absent", "", None, (METHOD,)), NotRun("could not be installed: no network")),
@@ -196,15 +210,16 @@ def test_report_in_text_and_markdown() -> None:
     lines = [" ".join(line.split()) for line in peer_tables.report(result).splitlines()]
     assert "K = V" + 6 * " 2 ms" in lines
     assert "ratio of times 8 1" in lines
-    assert "freeattn 2 s 250 ms 1 0 0 0 0 0" in lines
-    assert "rmtool 2 s 1 s 4 5.0e-01 – 5.3e+00 of 1 candidates 0 0" in lines
-    assert "cannot cannot – – – – – – –" in lines
+    assert "freeattn 250 ms 1 0 0 0 0 0" in lines
+    assert "rmtool 1 s 4 5.0e-01 – 5.3e+00 of 1 candidates 0 0" in lines
+    assert "cannot cannot – – – – – –" in lines
     assert "absent all not run could not be installed: no network" in lines
+    assert "rmtool MP(2), atom 1/2 2 s" in lines
     markdown = peer_tables.report(result, markdown=True)
     assert "| absent | all | not run | could not be installed: no network |" in markdown
     assert "| cannot | MP(2), atom 1/2 | cannot | no products |" in markdown
     tables = [line for line in markdown.splitlines() if line.startswith("|")]
-    assert len(tables) == 3 + 9 + 6 + 4
+    assert len(tables) == 3 + 9 + 6 + 4 + 4
 
 
 def test_tables_in_a_page() -> None:

@@ -1,10 +1,12 @@
-"""How the benchmark talks to a package: one process for each package, method and law.
+"""How the benchmark talks to a package: one process for each package and method, which compiles once for all laws.
 
-The process reads one JSON request from standard input and writes one JSON answer to the file it is told. It runs in the
-environment of its package, so this module imports nothing but the standard library and numpy.
+The process reads a JSON list of requests from standard input and writes its answers, one JSON object a line, to the
+file it is told, each as soon as it is there. It runs in the environment of its package, so this module imports nothing
+but the standard library and numpy.
 
-Times: `first` is the first run in the process (compilation included, imports not), `warm` the median of the following
-ones; both are preparing the law and its density at all points. `extras` is finding its edges and atoms, once.
+Times: `first` is the first run on a law (in the first law of the process with all compilation, imports never), `warm`
+the median of the following ones; both are preparing the law and its density at all points. `extras` is finding its
+edges and atoms, once.
 """
 
 from __future__ import annotations
@@ -82,8 +84,9 @@ def answer(method: Method, request: dict[str, Any], forget: Callable[[], None] =
 
 
 def serve(handle: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Read the request, answer it; whatever the package prints goes to standard error."""
-    request = json.load(sys.stdin)
-    with contextlib.redirect_stdout(sys.stderr):
-        result = handle(request)
-    Path(sys.argv[1]).write_text(json.dumps(result), encoding="utf-8")
+    """Read the requests, answer them in order; whatever the package prints goes to standard error."""
+    with Path(sys.argv[1]).open("w", encoding="utf-8") as answers:
+        for request in json.load(sys.stdin):
+            with contextlib.redirect_stdout(sys.stderr):
+                result = handle(request)
+            print(json.dumps(result), file=answers, flush=True)
