@@ -30,7 +30,7 @@ from peer_references import LAWS, Reference, errors
 
 import freeattn as fa
 
-OWN_LIMIT = 240  # seconds for the times of freeattn, and for simulation
+OWN_LIMIT = 300  # seconds for the times of freeattn, and for simulation
 LAW_LIMIT = 90  # seconds for one package on one law, on average
 N_TOKENS = 1024
 SECTIONS = ("own", "simulation")

@@ -18,7 +18,7 @@ from run_freeattn import forget
 import freeattn as fa
 
 DIGITS, POINTS = 50, 1000
-STOP_AFTER = 20.0  # seconds: no further run of a model after so many
+STOP_AFTER = 10.0  # seconds: no further run of a model after so many
 BERT = {"n_tokens": 512, "d_model": 768, "n_heads": 12, "d_key": 64, "d_value": 64, "d_out": 768}
 MODELS: dict[str, Callable[[], fa.Attention]] = {
     "orthogonal MHA": lambda: fa.Attention(**BERT),
