@@ -92,7 +92,7 @@ def measure(only: Sequence[str], repeats: int, folder: Path) -> dict[str, Any]:
     result: dict[str, Any] = {
         "machine": {
             "date": time.strftime("%Y-%m-%d"), "processor": processor(), "cores": os.cpu_count(),
-            "python": platform.python_version(), "freeattn": fa.__version__, "repeats": repeats,
+            "load before": load(), "python": platform.python_version(), "freeattn": fa.__version__, "repeats": repeats,
         }
     }
     if not only or "own" in only:
@@ -115,6 +115,11 @@ def processor() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
+
+
+def load() -> str:
+    """Processes that were waiting for the cores, on average, in the minute before."""
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
 
 
 def main() -> int:
