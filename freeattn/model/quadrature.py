@@ -49,7 +49,7 @@ def thetas(scores: ScoreFunction, beta: Any, digits: int = 15) -> Thetas:
     if exact is not None:
         return Thetas(exact[0], exact[1], context.mpf(10) ** (-digits) * exact[0])
     for extra in _EXTRA_DIGITS:
-        context.dps = digits + extra + _GUARD_DIGITS
+        context = own_context(digits + extra + _GUARD_DIGITS)
         found = _by_quadrature(scores, _to_context(beta, context), context, digits + extra)
         if found.error <= context.mpf(10) ** (-digits) * found.theta_1:
             return found
