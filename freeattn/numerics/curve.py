@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from flint import fmpq, fmpq_poly
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from freeattn.errors import NotCoveredError
 from freeattn.numerics.branch import BranchTest, centered
 from freeattn.numerics.compile import CompiledCurve, RationalFunction
-from freeattn.numerics.polynomials import coprime_powers, shifted, to_context, to_doubles
+from freeattn.numerics.polynomials import coprime_powers, shifted, to_doubles
+from freeattn.numerics.roots import AllRoots
+from freeattn.numerics.wide import Wide, WideProduct, from_number, plus
 
 __all__ = ["Chart", "ExactCurve"]
 
@@ -19,6 +21,7 @@ Complex = NDArray[np.complex128]
 Factors = tuple[tuple[fmpq_poly, int], ...]
 
 _EXACT_ZERO = fmpq(1, 10**35)  # a constant term this far below the polynomial's size is the origin's rounding: a root
+_ORIGIN_BITS = 1200  # a δ as small as doubles are, beside an origin of order one
 
 
 class ExactCurve:
@@ -30,21 +33,15 @@ class ExactCurve:
         self.psi: RationalFunction = compiled.psi
         self.branch = compiled.branch
 
-    def point_at(self, q: Any, context: Any) -> Any:
-        """x(q) for an mpmath number."""
-        return _product(self.constant, self.point, q, context)
+    @cached_property
+    def wide_point(self) -> WideProduct:
+        """x(q) to any number of bits."""
+        return WideProduct(self.constant, self.point)
 
-    def stieltjes_at(self, q: Any, context: Any) -> Any:
-        """m(q) for an mpmath number."""
-        return _product(self.stieltjes_constant, self.stieltjes, q, context)
-
-    def log_slope_at(self, q: Any, context: Any) -> Any:
-        """x'(q)/x(q) for an mpmath number."""
-        total = context.zero
-        for polynomial, power in self.point:
-            value, slope = context.polyval(_coefficients(polynomial, context), q, derivative=1)
-            total += power * slope / value
-        return total
+    @cached_property
+    def wide_stieltjes(self) -> WideProduct:
+        """m(q) to any number of bits."""
+        return WideProduct(self.stieltjes_constant, self.stieltjes)
 
     @property
     def residue(self) -> fmpq:
@@ -85,17 +82,6 @@ def _limit(constant: fmpq, factors: Factors) -> fmpq:
     return total
 
 
-def _coefficients(polynomial: fmpq_poly, context: Any) -> list[Any]:
-    return [to_context(c, context) for c in reversed(polynomial.coeffs())]
-
-
-def _product(constant: fmpq, factors: Factors, q: Any, context: Any) -> Any:
-    total = to_context(constant, context)
-    for polynomial, power in factors:
-        total *= context.polyval(_coefficients(polynomial, context), q) ** power
-    return total
-
-
 class Chart:
     """The curve as a function of δ = q − origin, in doubles.
 
@@ -112,6 +98,11 @@ class Chart:
         self._stieltjes = _doubles(curve.stieltjes, origin)
         self._psi = centered(curve.psi, fmpq(1), origin)[1]
         self.test = None if curve.branch is None else BranchTest(curve.branch, curve.psi, origin)
+        self.roots = AllRoots(curve.constant, curve.point, origin)
+
+    def parameter(self, delta: complex) -> Wide:
+        """q = origin + δ: the origin to many digits, and all of δ."""
+        return plus(from_number(self.origin, _ORIGIN_BITS), from_number(delta, _ORIGIN_BITS), _ORIGIN_BITS)
 
     def point(self, delta: Complex) -> tuple[Complex, Complex]:
         """(x, x'/x) at δ."""
