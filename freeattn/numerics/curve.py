@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from flint import fmpq, fmpq_poly
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from freeattn.errors import NotCoveredError
 from freeattn.numerics.branch import BranchTest, centered
 from freeattn.numerics.compile import CompiledCurve, RationalFunction
-from freeattn.numerics.polynomials import coprime_powers, shifted, to_doubles
+from freeattn.numerics.polynomials import coprime_powers, horner, shifted, to_doubles
 from freeattn.numerics.roots import AllRoots
 from freeattn.numerics.wide import Wide, WideProduct, from_number, plus
 
@@ -106,20 +108,16 @@ class Chart:
 
     def point(self, delta: Complex) -> tuple[Complex, Complex]:
         """(x, x'/x) at δ."""
-        x = np.full(delta.shape, self._constant, dtype=delta.dtype)
-        slope = np.zeros(delta.shape, dtype=delta.dtype)
-        for coefficients, power in self._point:
-            value, derivative = _horner(coefficients, delta)
-            x = x * value**power
-            slope += power * (derivative / value)
-        return x, slope
+        values, slope = [], 0.0
+        for coefficients, derivative, power in self._point:
+            value = horner(coefficients, delta)
+            values.append((value, power))
+            slope = slope + (power * horner(derivative, delta)) / value
+        return _powers(values, self._constant), slope
 
     def stieltjes(self, delta: Complex) -> Complex:
         """m at δ (at the conjugate of the spectral point: Im m < 0 becomes Im m > 0 after conjugation)."""
-        m = np.full(delta.shape, self._m_constant, dtype=delta.dtype)
-        for coefficients, power in self._stieltjes:
-            m = m * _horner(coefficients, delta)[0] ** power
-        return m
+        return _powers([(horner(c, delta), power) for c, _, power in self._stieltjes], self._m_constant)
 
     def density(self, delta: Complex, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """ρ(x) = Im m/π at real x inside a band, from m = −(1 + ψ)/x: next to an atom at 0 the real part of m towers
@@ -133,20 +131,24 @@ class Chart:
         return np.log(quotient) / slope, np.abs(quotient - 1)
 
 
-def _horner(coefficients: NDArray[np.float64], delta: Complex) -> tuple[Complex, Complex]:
-    value = np.full(delta.shape, coefficients[-1], dtype=delta.dtype)
-    slope = np.zeros(delta.shape, dtype=delta.dtype)
-    for coefficient in coefficients[-2::-1]:
-        slope = slope * delta + value
-        value = value * delta + coefficient
-    return value, slope
+def _powers(values: Sequence[tuple[Complex, int]], constant: float) -> Complex:
+    """constant · ∏ value^power by multiplications and one division."""
+    top: Any = constant
+    bottom: Any = 1.0
+    for value, power in values:
+        for _ in range(abs(power)):
+            top, bottom = (top * value, bottom) if power > 0 else (top, bottom * value)
+    result: Complex = top / bottom
+    return result
 
 
-def _doubles(factors: Factors, origin: fmpq) -> tuple[tuple[NDArray[np.float64], int], ...]:
+def _doubles(factors: Factors, origin: fmpq) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64], int], ...]:
+    """(coefficients, those of the derivative, power) of each factor, as polynomials in δ."""
     converted = []
     for polynomial, power in factors:
         coefficients = shifted(polynomial, origin).coeffs()
         if coefficients and abs(coefficients[0]) < _EXACT_ZERO * max(abs(c) for c in coefficients):
             coefficients[0] = fmpq(0)
-        converted.append((to_doubles(fmpq_poly(coefficients)), power))
+        moved = fmpq_poly(coefficients)
+        converted.append((to_doubles(moved), to_doubles(moved.derivative()), power))
     return tuple(converted)

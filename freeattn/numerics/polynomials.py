@@ -16,6 +16,7 @@ __all__ = [
     "as_fmpq",
     "coprime_powers",
     "derivative_of_logarithm",
+    "horner",
     "isolated",
     "real_roots",
     "refined",
@@ -96,6 +97,17 @@ def shifted(polynomial: fmpq_poly, origin: fmpq) -> fmpq_poly:
 def to_doubles(polynomial: fmpq_poly) -> NDArray[np.float64]:
     """Coefficients from the constant on, each rounded once."""
     return np.array([int(c.p) / int(c.q) for c in polynomial.coeffs()] or [0.0])
+
+
+def horner(coefficients: NDArray[np.float64], q: NDArray[Any]) -> NDArray[Any]:
+    """Σ coefficients[k] q^k."""
+    if coefficients.size == 1:
+        return np.full(q.shape, coefficients[0], dtype=q.dtype)
+    total = q * coefficients[-1]
+    for coefficient in coefficients[-2:0:-1]:
+        total = (total + coefficient) * q
+    result: NDArray[Any] = total + coefficients[0]
+    return result
 
 
 def to_context(value: fmpq, context: Any) -> Any:

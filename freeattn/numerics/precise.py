@@ -16,14 +16,14 @@ from freeattn.numerics.edges import Support
 from freeattn.numerics.polynomials import to_context
 from freeattn.numerics.precise_integrals import PreciseIntegrals, as_number
 from freeattn.numerics.support import Band, Edge, Gap
-from freeattn.numerics.wide import Wide, bits_of, difference, divided, from_number, plus, times, to_number
+from freeattn.numerics.wide import Wide, bits_of, difference, divided, from_number, plus, to_number
 
 __all__ = ["PreciseCurve", "as_number"]
 
 _GUARD_DIGITS = 15
-_START_BITS = 64  # a double and a little more
+_START_BITS = 128  # the first step from a double is good to two doubles
+_SPARE_BITS = 24
 _STEPS = 60
-_ROUNDING_BITS = 8  # some dozens of roundings: a residual this near the last bit is 0
 _LOG_BITS = 20  # a residual e below 2^-20 stands for log(1 + e): Newton's method squares what is left
 _NEAR_EDGE = 1e-8  # relative distance to an edge below which Newton starts from the square-root expansion there
 _NEAR_START = 10  # bits: Newton may not leave its start by more than this share, or it would be at another root
@@ -129,19 +129,20 @@ class PreciseCurve:
         return plus(q, from_number(root, bits), bits)
 
     def _newton(self, start: Wide, x: Wide) -> Wide:
-        """Newton for log x(q) = log x until the residual is at rounding, or stops shrinking below the tolerance."""
+        """Newton for log x(q) = log x; the last step starts from a residual below the tolerance, taken at full precision."""
         q, bits, size = start, min(_START_BITS, self._bits), 0
         for _ in range(_STEPS):
             excess = difference(divided(x, self._curve.wide_point(q, bits), bits), _ONE, bits)  # x/x(q) − 1
             before, size = size, excess.top
-            if bits == self._bits and (size <= _ROUNDING_BITS - bits or before <= size <= -self._wanted):
+            done = bits == self._bits and (size <= -self._wanted - _SPARE_BITS or before <= size <= -self._wanted)
+            log = excess if size < -_LOG_BITS else from_number(cmath.log(1 + complex(excess)), bits)
+            slope = self._curve.wide_point.log_slope(q, min(max(-size, 0), bits) + _SPARE_BITS)
+            bits = min(2 * bits, self._bits)
+            q = plus(q, divided(log, slope, bits), bits)
+            if done:
                 if difference(q, start, bits).top > start.top - _NEAR_START:
                     raise BranchError(f"Newton at {complex(x)} moved from its start to another root")
                 return q
-            log = excess if size < -_LOG_BITS else from_number(cmath.log(1 + complex(excess)), bits)
-            slope = self._curve.wide_point.log_slope(q, bits // 2 + _START_BITS)
-            bits = min(2 * bits, self._bits)
-            q = plus(q, divided(log, slope, bits), bits)
         raise ConvergenceError(
             f"Newton at {complex(x)}", 2.0**size, 2.0**-self._wanted, "ask for more digits"
         )

@@ -193,8 +193,12 @@ class RationalEngine(PanelEngine):
         """q from doubles at z: off the real axis or inside a band in the upper half-plane of q, real in a gap."""
         tracker = self._far if abs(z) > self._far_from else self._tracker
         if z.imag:
-            delta = complex(tracker.solve(np.array([z.real - 1j * abs(z.imag)]))[0])
-            return tracker.chart.parameter(delta)
+            lower = np.array([z.real - 1j * abs(z.imag)])
+            if tracker.chart.test is not None:
+                picked, good = tracker.picked(lower)
+                if good[0]:
+                    return tracker.chart.parameter(complex(picked[0]))
+            return tracker.chart.parameter(complex(tracker.solve(lower)[0]))
         x = np.array([z.real])
         for (left, right), panel in zip(self._edges, self.panels, strict=True):
             if left < z.real < right:

@@ -126,10 +126,13 @@ class WidePolynomial:
         self.denominator = int(polynomial.denom())
         self._exact = [int(c) for c in polynomial.numer().coeffs()]
         self._slope = [k * c for k, c in enumerate(self._exact)][1:]
+        self._is_q = self._exact == [0, 1]
         self._cut: dict[int, tuple[Coefficients, Coefficients]] = {}
 
     def __call__(self, q: Wide, bits: int) -> Wide:
         """The value times the denominator."""
+        if self._is_q:
+            return q
         return _horner(self._at(bits)[0], q, bits)
 
     @property
