@@ -17,7 +17,7 @@ from freeattn.numerics.compile import CompiledCurve, fraction_of
 from freeattn.numerics.continuation import Tracker, newton
 from freeattn.numerics.curve import Chart, ExactCurve
 from freeattn.numerics.edges import Support, find_support, refined_support
-from freeattn.numerics.gaps import physical_by_continuation, solve_in_gap
+from freeattn.numerics.gaps import GapSolver, physical_by_continuation
 from freeattn.numerics.panel_engine import PanelEngine, near_edge
 from freeattn.numerics.precise import PreciseCurve
 from freeattn.numerics.support import Band, Gap
@@ -53,6 +53,7 @@ class RationalEngine(PanelEngine):
         self._far = Tracker(Chart(self._curve, fmpq(0)), reach, residue)  # q → 0 keeps its accuracy at large z
         self._far_from = _FAR * reach
         self._supports: dict[int, Support] = {}
+        self._gap_solvers: dict[tuple[bool, Gap], GapSolver] = {}
         self._precise: dict[int, PreciseCurve] = {}
 
     def _exact(self, digits: int) -> ExactCurve:
@@ -169,16 +170,21 @@ class RationalEngine(PanelEngine):
                 result[inside] = np.conj(self._chart.stieltjes(delta))
         if (np.isnan(result) & (x == 0)).any():
             result[x == 0] = complex(self._precise_curve(_DOUBLE_DIGITS).stieltjes(0))
+        far = np.abs(x) > self._far_from
         for gap in self._gaps:
             outside = np.isnan(result) & (x >= float(gap.low)) & (x <= float(gap.high))
-            far = np.abs(x) > self._far_from
             for tracker, chosen in ((self._far, outside & far), (self._tracker, outside & ~far)):
                 if chosen.any():
-                    real = solve_in_gap(tracker.chart, gap, x[chosen])
-                    result[chosen] = tracker.chart.stieltjes(real.astype(complex)).real
+                    result[chosen] = tracker.chart.stieltjes(self._gap_solver(tracker, gap)(x[chosen]))
         if np.isnan(result).any():
             raise BranchError(f"no value at x = {x[np.isnan(result)][0]!r}: it is in no band and in no gap")
         return result
+
+    def _gap_solver(self, tracker: Tracker, gap: Gap) -> GapSolver:
+        key = tracker is self._far, gap
+        if key not in self._gap_solvers:
+            self._gap_solvers[key] = GapSolver(tracker.chart, gap)
+        return self._gap_solvers[key]
 
     # Any precision -------------------------------------------------------------------------------------------------
 
@@ -206,7 +212,7 @@ class RationalEngine(PanelEngine):
                 return self._chart.parameter(delta)
         for gap in self._gaps:
             if z.real != 0 and gap.low <= z.real <= gap.high:
-                return tracker.chart.parameter(float(solve_in_gap(tracker.chart, gap, x)[0]))
+                return tracker.chart.parameter(float(self._gap_solver(tracker, gap)(x)[0]))
         raise BranchError(f"x = {z.real!r} rounds to an edge: no start in doubles for Newton there")
 
     def stieltjes_to(self, z: Any, digits: int) -> Any:
