@@ -10,12 +10,19 @@ import mpmath
 __all__ = ["own_context"]
 
 _MOST_CONTEXTS = 64  # kept in each thread; a context takes milliseconds to make
-_made = threading.local()
+
+
+class _Made(threading.local):
+    def __init__(self) -> None:
+        self.contexts: dict[int, Any] = {}
+
+
+_made = _Made()
 
 
 def own_context(digits: int) -> Any:
     """The mpmath context of this thread that works with the given decimal digits; its precision must stay as it is."""
-    contexts = _made.__dict__
+    contexts = _made.contexts
     if digits not in contexts:
         if len(contexts) >= _MOST_CONTEXTS:
             contexts.clear()

@@ -97,8 +97,9 @@ class BranchTest:
     def __call__(self, delta: Complex, x: Complex, strict: bool) -> NDArray[np.bool_]:
         """True where q is physical at x; `strict` asks for imaginary parts above rounding (x inside a band)."""
         floor = _NOISE if strict else -_NOISE
-        psi = self._psi(delta)
-        good = self._psi.above(delta, psi, floor)
+        good = np.ones(delta.shape, dtype=bool)
+        if not self._psi.constant:  # ψ = 0: the point mass at 0
+            good = self._psi.above(delta, self._psi(delta), floor)
         if strict:  # a real root with rounding in it is not the complex root of a band
             good &= np.abs(delta.imag) > _NOISE * np.abs(delta)
         for leaf in self._leaves:
@@ -135,7 +136,8 @@ def physical_on_real_interval(branch: CompiledBranch, psi: RationalFunction, q: 
     def rising(function: RationalFunction) -> bool:
         return _derivative(function, q) * direction > 0
 
-    if not rising(psi) or not rising(branch.start):
+    point_mass_at_zero = psi.numerator.degree() < 0
+    if not (point_mass_at_zero or rising(psi)) or not rising(branch.start):
         return False
     for leaf in branch.leaves:
         if isinstance(leaf, CompiledPair):

@@ -15,15 +15,15 @@ from freeattn.numerics.branch import BranchTest, centered
 from freeattn.numerics.compile import CompiledCurve, RationalFunction
 from freeattn.numerics.polynomials import coprime_powers, horner, shifted, to_doubles
 from freeattn.numerics.roots import AllRoots
-from freeattn.numerics.wide import Wide, WideProduct, from_number, plus
+from freeattn.numerics.wide import WideProduct
 
 __all__ = ["Chart", "ExactCurve"]
 
 Complex = NDArray[np.complex128]
+Numbers = NDArray[Any]  # real or complex: real q stay real
 Factors = tuple[tuple[fmpq_poly, int], ...]
 
 _EXACT_ZERO = fmpq(1, 10**35)  # a constant term this far below the polynomial's size is the origin's rounding: a root
-_ORIGIN_BITS = 1200  # a δ as small as doubles are, beside an origin of order one
 
 
 class ExactCurve:
@@ -102,20 +102,17 @@ class Chart:
         self.test = None if curve.branch is None else BranchTest(curve.branch, curve.psi, origin)
         self.roots = AllRoots(curve.constant, curve.point, origin)
 
-    def parameter(self, delta: complex) -> Wide:
-        """q = origin + δ: the origin to many digits, and all of δ."""
-        return plus(from_number(self.origin, _ORIGIN_BITS), from_number(delta, _ORIGIN_BITS), _ORIGIN_BITS)
-
-    def point(self, delta: Complex) -> tuple[Complex, Complex]:
+    def point(self, delta: Numbers) -> tuple[Numbers, Numbers]:
         """(x, x'/x) at δ."""
-        values, slope = [], 0.0
+        values: list[tuple[Numbers, int]] = []
+        slope: Any = 0.0
         for coefficients, derivative, power in self._point:
             value = horner(coefficients, delta)
             values.append((value, power))
             slope = slope + (power * horner(derivative, delta)) / value
         return _powers(values, self._constant), slope
 
-    def stieltjes(self, delta: Complex) -> Complex:
+    def stieltjes(self, delta: Numbers) -> Numbers:
         """m at δ (at the conjugate of the spectral point: Im m < 0 becomes Im m > 0 after conjugation)."""
         return _powers([(horner(c, delta), power) for c, _, power in self._stieltjes], self._m_constant)
 
@@ -124,21 +121,22 @@ class Chart:
         over Im m, but Im ψ keeps its accuracy."""
         return self._psi(delta).imag / (np.pi * x)
 
-    def newton_step(self, delta: Complex, x: Complex) -> tuple[Complex, NDArray[np.float64]]:
+    def newton_step(self, delta: Numbers, x: Numbers) -> tuple[Numbers, NDArray[np.float64]]:
         """(step, relative residual) of Newton's method for log x(δ) = log x."""
         value, slope = self.point(delta)
         quotient = x / value
-        return np.log(quotient) / slope, np.abs(quotient - 1)
+        residual: NDArray[np.float64] = np.abs(quotient - 1)
+        return np.log(quotient) / slope, residual
 
 
-def _powers(values: Sequence[tuple[Complex, int]], constant: float) -> Complex:
+def _powers(values: Sequence[tuple[Numbers, int]], constant: float) -> Numbers:
     """constant · ∏ value^power by multiplications and one division."""
     top: Any = constant
     bottom: Any = 1.0
     for value, power in values:
         for _ in range(abs(power)):
             top, bottom = (top * value, bottom) if power > 0 else (top, bottom * value)
-    result: Complex = top / bottom
+    result: Numbers = top / bottom
     return result
 
 

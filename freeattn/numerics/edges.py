@@ -21,11 +21,11 @@ from freeattn.model.precision import own_context
 from freeattn.numerics.branch import physical_on_real_interval
 from freeattn.numerics.compile import fraction_of
 from freeattn.numerics.curve import ExactCurve
-from freeattn.numerics.polynomials import derivative_of_logarithm, isolated, real_roots, refined, to_context
+from freeattn.numerics.polynomials import Start, derivative_of_logarithm, isolated, real_roots, refined, to_context
 from freeattn.numerics.support import Band, Edge, Gap
-from freeattn.numerics.wide import Wide, WidePolynomial, bits_of, difference, divided, from_number, to_number
+from freeattn.numerics.wide import ZERO, Wide, WidePolynomial, bits_of, difference, divided, from_number, to_number
 
-__all__ = ["find_support", "refined_support"]
+__all__ = ["Support", "find_support", "refined_support", "zero_near"]
 
 PhysicalTest = Callable[[fmpq], bool]
 
@@ -122,15 +122,14 @@ def _slope_factors(curve: ExactCurve) -> list[tuple[fmpq_poly, int]]:
     return slope.factor_squarefree()[1] if slope.degree() > 0 else []
 
 
-def _critical_value(curve: ExactCurve, polynomial: WidePolynomial, start: Wide, digits: int) -> tuple[Any, Any]:
+def _critical_value(curve: ExactCurve, polynomial: WidePolynomial, start: Start, digits: int) -> tuple[Any, Any]:
     """(q, x(q)) at a root, x to `digits` relative: next to a zero of x this takes more digits of q."""
     previous = None
     for doubling in range(_DOUBLINGS):
         working = digits + _MORE_DIGITS * (2**doubling - 1)
         bits = bits_of(working + _MORE_DIGITS)
         q = refined(polynomial, start, working)
-        start = from_number(q, bits)
-        x = curve.wide_point(start, bits)
+        x = curve.wide_point(from_number(q, bits), bits)
         if previous is not None and difference(x, previous, bits).top < x.top - bits_of(digits + 2):
             return q, to_number(x, own_context(digits + 10))
         previous = x
@@ -158,12 +157,10 @@ def _between(left: _Special | None, right: _Special | None) -> fmpq:
     """A rational number inside, with few digits: exact arithmetic follows."""
     if left is None and right is None:
         return _SHARE
-    low = None if left is None else fraction_of(left.q)
-    high = None if right is None else fraction_of(right.q)
-    if low is None:
-        low = high - 2 * (1 + abs(high))
-    if high is None:
-        high = low + 2 * (1 + abs(low))
+    ends = [fraction_of(end.q) for end in (left, right) if end is not None]
+    beyond = 2 * (1 + abs(ends[0]))
+    low = ends[0] - beyond if left is None else ends[0]
+    high = ends[0] + beyond if right is None else ends[-1]
     grid = fmpq(2) ** (_GRID_BITS - _exponent(high - low))
     return fmpq(((low + _SHARE * (high - low)) * grid).floor()) / grid
 
@@ -237,18 +234,36 @@ def _found_again(
     context = own_context(digits + 10)
     if mpmath.isinf(q):
         return q, (x if mpmath.isinf(x) else to_context(curve.point_at_infinity, context))
-    kind, bits = 1 if x == 0 else -1 if mpmath.isinf(x) else 0, 4 * _SAME
-    start = from_number(q, bits)
+    kind = 1 if x == 0 else -1 if mpmath.isinf(x) else 0
+    start = from_number(q, 4 * _SAME)
     for polynomial, of_kind in candidates:
-        if of_kind != kind:
-            continue
-        slope = polynomial.slope(start, bits)
-        if q == 0:
-            near = polynomial.vanishes_at_zero
-        else:
-            near = slope.real != 0 and divided(polynomial(start, bits), slope, bits).top < start.top - _SAME
-        if near:
-            if kind == 0:
-                return _critical_value(curve, polynomial, start, digits)
-            return refined(polynomial, start, digits), x
+        if of_kind == kind and _has_root_at(polynomial, start):
+            here = Start(start, start.top - _SAME)
+            try:
+                return _critical_value(curve, polynomial, here, digits) if kind == 0 else (
+                    refined(polynomial, here, digits), x
+                )
+            except ConvergenceError:  # a cluster of roots: they are isolated again
+                return None
     return None
+
+
+def _has_root_at(polynomial: WidePolynomial, q: Wide) -> bool:
+    """Whether a root is next to q, to 60 bits."""
+    if q == ZERO:
+        return polynomial.vanishes_at_zero
+    bits = 4 * _SAME
+    slope = polynomial.slope(q, bits)
+    return slope != ZERO and divided(polynomial(q, bits), slope, bits).top < q.top - _SAME
+
+
+def zero_near(curve: ExactCurve, q: Wide, digits: int) -> Any:
+    """The zero of x(q) next to q, to `digits`.
+
+    Raises:
+        BranchError: when there is none.
+    """
+    for polynomial, power in curve.point:
+        if power > 0 and _has_root_at(wide := WidePolynomial(polynomial), q):
+            return refined(wide, Start(q, q.top - _SAME), digits)
+    raise BranchError("the parameter at which x = 0 was not found again")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from freeattn.errors import ConvergenceError
 from freeattn.model.precision import own_context
+from freeattn.numerics.compile import fraction_of
 from freeattn.numerics.continuation import Tracker
 from freeattn.numerics.curve import Chart, ExactCurve
 from freeattn.numerics.edges import PhysicalTest
@@ -25,7 +26,7 @@ Array = NDArray[np.float64]
 _TOLERANCE = 1e-12  # relative residual in x; at x = 0 the root is the origin itself
 _ROUNDING = 1e-15  # a residual below this is rounding
 _STEPS = 80  # at most; four Newton steps are typical, halvings of an interval come in where it is short
-_END_DIGITS = 50  # of the origin, to tell an end from it
+_END_DIGITS = 20  # rounded once to a double
 _HEIGHT = 1e-9  # relative height above the real axis at which continuation decides whether a point is in a gap
 
 # Nodes of a table, as shares of an interval: closer and closer to an end, down to the rounding of a double there, or to
@@ -37,8 +38,8 @@ _SMALL_SHARES = np.concatenate([np.geomspace(1e-300, 1e-18, 142), _SHARES])
 class GapSolver:
     """δ at real x ≠ 0 in one gap: the physical q is real there, in a known interval on which x(q) is monotone.
 
-    A table of x at points of the interval brackets the root; Newton's method for log x(δ) = log x, kept in the bracket by
-    halvings, ends at it.
+    A table of x at points of the interval brackets the root; Newton's method for log x(δ) = log x, kept in the bracket
+    by halvings, ends at it.
     """
 
     def __init__(self, chart: Chart, gap: Gap) -> None:
@@ -56,7 +57,7 @@ class GapSolver:
         """δ at an end of the interval; ±∞ for a pole of the parameter."""
         if mpmath.isinf(q):
             return float(q)
-        return float(mpmath.mpf(0) + (q - to_context(self._chart.origin, own_context(_END_DIGITS))))
+        return float(to_context(fraction_of(q) - self._chart.origin, own_context(_END_DIGITS)))
 
     def __call__(self, x: Array) -> Array:
         """δ at each x.

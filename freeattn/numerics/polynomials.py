@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpq, fmpq_poly
@@ -13,6 +13,7 @@ from freeattn.model.precision import own_context
 from freeattn.numerics.wide import ZERO, Wide, WidePolynomial, bits_of, difference, divided, to_number
 
 __all__ = [
+    "Start",
     "as_fmpq",
     "coprime_powers",
     "derivative_of_logarithm",
@@ -29,8 +30,8 @@ Factors = tuple[tuple[fmpq_poly, int], ...]
 _GUARD_DIGITS = 10
 _GUARD_BITS = 64
 _DOUBLINGS = 7  # up to 128 times the digits asked for
+_LEEWAY = 2  # bits: Newton may overshoot
 _START_BITS = 106  # two doubles: the first step from a double
-_NEAR_BITS = 24  # half the digits of a double: no step from an isolated root is longer
 
 
 def as_fmpq(value: Any) -> fmpq:
@@ -124,38 +125,51 @@ def real_roots(polynomial: fmpq_poly, digits: int) -> list[Any]:
     return [refined(part, start, digits) for part, start in isolated(polynomial)]
 
 
-def isolated(polynomial: fmpq_poly) -> list[tuple[WidePolynomial, Wide]]:
-    """(squarefree factor, approximation in doubles) of each real root, ascending; the isolation is certified (flint)."""
+class Start(NamedTuple):
+    """A number next to a root, and the power of two within which the root is the only one."""
+
+    number: Wide
+    within: int
+
+
+def isolated(polynomial: fmpq_poly) -> list[tuple[WidePolynomial, Start]]:
+    """(squarefree factor, start) of each real root, ascending; disks with one root each, proved by flint."""
     if polynomial.degree() < 1:
         return []
     found = []
     for part, _ in _squarefree(polynomial):
         wide = WidePolynomial(part)
         # exact real roots come with an imaginary part that is exactly zero
-        mids = [root.real.mid().man_exp() for root, _ in part.complex_roots() if root.imag == 0]
-        found += [(wide, Wide(int(mantissa), 0, int(exponent))) for mantissa, exponent in mids]
-    return sorted(found, key=lambda pair: fmpq(pair[1].real) * fmpq(2) ** pair[1].exponent)
+        balls = [root.real for root, _ in part.complex_roots() if root.imag == 0]
+        found += [(wide, Start(_exact(ball.mid()), _exact(ball.rad()).top)) for ball in balls]
+    return sorted(found, key=lambda pair: fmpq(pair[1].number.real) * fmpq(2) ** pair[1].number.exponent)
 
 
-def refined(polynomial: WidePolynomial, start: Wide, digits: int) -> Any:
-    """A real root near its approximation, as an mpmath number of `digits` and a few more, by Newton's method.
+def _exact(ball: Any) -> Wide:
+    mantissa, exponent = ball.man_exp()
+    return Wide(int(mantissa), 0, int(exponent))
 
-    The precision doubles from step to step. Close or very unequal roots cost digits: it doubles further until a step
-    at full precision changes nothing that was asked for.
+
+def refined(polynomial: WidePolynomial, start: Start, digits: int) -> Any:
+    """A real root from its start, as an mpmath number of `digits` and a few more, by Newton's method.
+
+    The precision doubles from step to step; a step that leads away from the start is rounding and is not taken. Close
+    or very unequal roots cost digits: the precision doubles further until a step changes nothing that was asked for.
 
     Raises:
         ConvergenceError: when no step does up to the largest working precision.
     """
     context, wanted = own_context(digits + 2 * _GUARD_DIGITS), bits_of(digits + _GUARD_DIGITS)
-    if start == ZERO:
+    if start.number == ZERO:
         return context.zero
     full = wanted + _GUARD_BITS
-    root, bits, size = start, min(_START_BITS, full), 0
+    root, bits, size = start.number, min(_START_BITS, full), 0
     while bits <= full << _DOUBLINGS:
         step = divided(polynomial(root, bits), polynomial.slope(root, bits), bits)
         before, size = size, step.top - root.top
-        if size < -_NEAR_BITS:  # larger steps are rounding: the start is a double
-            root = difference(root, step, bits)
+        moved = difference(root, step, bits)
+        if difference(moved, start.number, bits).top <= start.within + _LEEWAY:
+            root = moved
         if bits >= full and size <= -wanted:
             return to_number(root, context)
         if bits < full:

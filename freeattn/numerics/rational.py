@@ -19,9 +19,8 @@ from freeattn.numerics.curve import Chart, ExactCurve
 from freeattn.numerics.edges import Support, find_support, refined_support
 from freeattn.numerics.gaps import GapSolver, physical_by_continuation
 from freeattn.numerics.panel_engine import PanelEngine, near_edge
-from freeattn.numerics.precise import PreciseCurve
+from freeattn.numerics.precise import Place, PreciseCurve
 from freeattn.numerics.support import Band, Gap
-from freeattn.numerics.wide import Wide
 
 __all__ = ["RationalEngine"]
 
@@ -195,24 +194,24 @@ class RationalEngine(PanelEngine):
             self._precise[digits] = PreciseCurve(self._exact(digits), known, support, digits, self._start)
         return self._precise[digits]
 
-    def _start(self, z: complex) -> Wide:
-        """q from doubles at z: off the real axis or inside a band in the upper half-plane of q, real in a gap."""
+    def _start(self, z: complex) -> Place:
+        """q in doubles at z: off the real axis or inside a band in the upper half-plane of q, real in a gap."""
         tracker = self._far if abs(z) > self._far_from else self._tracker
         if z.imag:
             lower = np.array([z.real - 1j * abs(z.imag)])
             if tracker.chart.test is not None:
                 picked, good = tracker.picked(lower)
                 if good[0]:
-                    return tracker.chart.parameter(complex(picked[0]))
-            return tracker.chart.parameter(complex(tracker.solve(lower)[0]))
+                    return Place(tracker.chart.origin, complex(picked[0]))
+            return Place(tracker.chart.origin, complex(tracker.solve(lower)[0]))
         x = np.array([z.real])
         for (left, right), panel in zip(self._edges, self.panels, strict=True):
             if left < z.real < right:
-                delta = complex(self._solve_band(x, panel.guess(panel.map.angle(x)))[0][0])
-                return self._chart.parameter(delta)
+                delta = self._solve_band(x, panel.guess(panel.map.angle(x)))[0]
+                return Place(self._chart.origin, complex(delta[0]))
         for gap in self._gaps:
             if z.real != 0 and gap.low <= z.real <= gap.high:
-                return tracker.chart.parameter(float(self._gap_solver(tracker, gap)(x)[0]))
+                return Place(tracker.chart.origin, complex(self._gap_solver(tracker, gap)(x)[0]))
         raise BranchError(f"x = {z.real!r} rounds to an edge: no start in doubles for Newton there")
 
     def stieltjes_to(self, z: Any, digits: int) -> Any:

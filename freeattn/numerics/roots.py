@@ -40,7 +40,7 @@ class AllRoots:
         matrices = np.zeros((x.size, degree, degree), dtype=complex)
         matrices[:, np.arange(1, degree), np.arange(degree - 1)] = 1
         matrices[found, :, -1] = last[found]
-        roots = np.asarray(np.linalg.eigvals(matrices))
+        roots: Complex = np.linalg.eigvals(matrices).astype(complex)
         roots[~found] = np.nan
         return roots
 

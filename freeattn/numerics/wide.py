@@ -13,12 +13,24 @@ from typing import Any, NamedTuple
 from flint import fmpq, fmpq_poly
 from mpmath import libmp
 
-__all__ = ["ZERO", "Wide", "WidePolynomial", "WideProduct", "bits_of", "difference", "divided", "from_number", "plus", "times", "to_number"]
+__all__ = [
+    "ZERO",
+    "Wide",
+    "WidePolynomial",
+    "WideProduct",
+    "bits_of",
+    "difference",
+    "divided",
+    "from_number",
+    "plus",
+    "to_number",
+]
 
 Coefficients = list[tuple[int, int]]
 Factors = Sequence[tuple[fmpq_poly, int]]
 
 _BITS_PER_DIGIT = 3.3219280948873626
+_NOTHING = -(1 << 40)
 _DOUBLE_BITS = 53
 _DOUBLE = 2.0**_DOUBLE_BITS
 
@@ -33,7 +45,8 @@ class Wide(NamedTuple):
     @property
     def top(self) -> int:
         """The least k with both parts below 2^k; a very small number for 0."""
-        return max(self.real.bit_length(), self.imag.bit_length()) + self.exponent if self.real or self.imag else -(1 << 40)
+        length = max(self.real.bit_length(), self.imag.bit_length())
+        return length + self.exponent if length else _NOTHING
 
     def __complex__(self) -> complex:
         """The nearest double, 0 or infinite parts where doubles end."""
@@ -61,7 +74,8 @@ def rounded(a: Wide, bits: int) -> Wide:
 
 def times(a: Wide, b: Wide, bits: int) -> Wide:
     """a·b."""
-    return rounded(Wide(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real, a.exponent + b.exponent), bits)
+    real, imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
+    return rounded(Wide(real, imag, a.exponent + b.exponent), bits)
 
 
 def plus(a: Wide, b: Wide, bits: int) -> Wide:
