@@ -24,9 +24,11 @@ __all__ = [
     "CompiledBranch",
     "CompiledCurve",
     "CompiledPair",
+    "Factors",
     "RationalFunction",
     "compile_curve",
     "evaluate",
+    "expanded",
     "fraction_of",
     "rational_value",
 ]
@@ -71,6 +73,29 @@ class CompiledCurve:
     stieltjes: Factors
     psi: RationalFunction
     branch: CompiledBranch | None
+
+    def translated(self, shift: fmpq) -> CompiledCurve:
+        """The curve of the law of x + shift: m stays, ψ = −1 − x·m does not; without a test of the branch."""
+        top, bottom = expanded(self.point)
+        moved = top + shift * bottom
+        above, below = expanded(self.stieltjes)
+        psi = _reduced(-(moved * above) - bottom * below, bottom * below)
+        poles = tuple((base, power) for base, power in self.point if power < 0)
+        return CompiledCurve(((moved, 1), *poles), self.stieltjes, psi, None)
+
+
+def expanded(factors: Factors) -> tuple[fmpq_poly, fmpq_poly]:
+    """(numerator, denominator) of a product of powers."""
+    top, bottom = fmpq_poly([1]), fmpq_poly([1])
+    for base, power in factors:
+        part = base ** abs(power)
+        top, bottom = (top * part, bottom) if power > 0 else (top, bottom * part)
+    return top, bottom
+
+
+def _reduced(top: fmpq_poly, bottom: fmpq_poly) -> RationalFunction:
+    common = top.gcd(bottom)
+    return RationalFunction(top // common, bottom // common) if common.degree() > 0 else RationalFunction(top, bottom)
 
 
 def fraction_of(value: Any) -> fmpq:
@@ -129,10 +154,7 @@ def _fraction(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 def _rational_function(expression: sp.Expr, values: Mapping[sp.Symbol, fmpq]) -> RationalFunction:
     numerator, denominator = _fraction(expression)
     top, bottom = _polynomial(numerator, values), _polynomial(denominator, values)
-    common = top.gcd(bottom)  # at special values, such as θ₁ = θ₂, more cancels than in symbols
-    if common.degree() > 0:
-        top, bottom = top // common, bottom // common
-    return RationalFunction(top, bottom)
+    return _reduced(top, bottom)  # at special values, such as θ₁ = θ₂, more cancels than in symbols
 
 
 def _factors(factors: Factored, values: Mapping[sp.Symbol, fmpq]) -> Factors:

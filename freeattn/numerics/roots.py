@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from flint import fmpq, fmpq_poly
+from flint import fmpq
 from numpy.typing import NDArray
 
+from freeattn.numerics.compile import Factors, expanded
 from freeattn.numerics.polynomials import shifted, to_doubles
 
 __all__ = ["AllRoots"]
@@ -22,11 +21,9 @@ class AllRoots:
     good as eigenvalues in doubles are: starts for Newton's method.
     """
 
-    def __init__(self, constant: fmpq, factors: Any, origin: fmpq) -> None:
-        top, bottom = fmpq_poly([constant]), fmpq_poly([1])
-        for polynomial, power in factors:
-            part = shifted(polynomial, origin) ** abs(power)
-            top, bottom = (top * part, bottom) if power > 0 else (top, bottom * part)
+    def __init__(self, constant: fmpq, factors: Factors, origin: fmpq) -> None:
+        top, bottom = expanded(tuple((shifted(polynomial, origin), power) for polynomial, power in factors))
+        top = constant * top
         size = max(top.degree(), bottom.degree()) + 1
         self._top, self._bottom = (_padded(to_doubles(p), size) for p in (top, bottom))
 

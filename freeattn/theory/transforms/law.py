@@ -72,7 +72,10 @@ class Law(ABC):
         Raises:
             NotCoveredError: when no rational parameter is known.
         """
-        raise NotCoveredError(f"{self} has no known rational parametrization; its equations are available, numbers not")
+        raise NotCoveredError(
+            f"no rational parametrization is known for a law of this kind ({self.rule.name}): its equations are "
+            "available, numbers not"
+        )
 
     # What follows by rule --------------------------------------------------------------------------------------------
 
