@@ -140,11 +140,10 @@ class Image(Law):
             return _image_of_atoms(self).uniformization()
         if degree == 2 and self.coefficients[0] == 0 and (rate := _poisson_rate(self.law)) is not None:
             return self._quadratic(rate, *self.coefficients[1:3])
+        form = f"degree {degree}{'' if self.coefficients[0] == 0 else ' with a constant term'}"
         raise NotCoveredError(
-            "no rational parametrization, and so no numbers and no equation, is known for an image under a polynomial "
-            f"of degree {degree}{'' if self.coefficients[0] == 0 else ' with a constant term'} of a law of this kind "
-            f"({self.law.rule.name}): degree 1, and degree 2 without constant term of Marchenko-Pastur and free "
-            "Poisson laws, have one"
+            f"no rational parametrization is known for an image under a polynomial of {form} ({self.law.rule.name}): "
+            "degree 1, and degree 2 without constant term of Marchenko-Pastur and free Poisson laws, have one"
         )
 
     def _affine(self, a: sp.Expr, b: sp.Expr) -> Uniformization:
@@ -384,10 +383,8 @@ class FreeSum(Law):
 
 
 def _many(law: Law, count: int, transform: str) -> str:
-    return (
-        f"{law.rule.name} of {len(law.children)} laws, {count} of them without a rational {transform}-transform, needs "
-        "as many rational parameters: numbers are available for at most one"
-    )
+    return (f"{law.rule.name} of {len(law.children)} laws, {count} of them without a rational {transform}-transform: "
+            "numbers are available for at most one such law")
 
 
 def _combine(groups: list[list[tuple[sp.Expr, sp.Expr]]], join: type) -> list[tuple[sp.Expr, sp.Expr]]:
