@@ -1,7 +1,8 @@
 """θ₁ and θ₂ of a score function, in numbers to any number of digits.
 
 Exact formulas are used where the score function has them; otherwise the Gaussian integrals of `scores` are computed by
-Gauss-Legendre quadrature on panels split at the kinks. Precision lives in a context of its own: no global state.
+the trapezoidal rule on the line, which converges geometrically where the function is analytic, else by Gauss-Legendre
+quadrature on panels split at the kinks. Precision lives in a context of its own: no global state.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ __all__ = ["Thetas", "thetas"]
 _GUARD_DIGITS = 10  # cancellation in E g² − (E g)² and rounding of some hundred quadrature terms
 _PANELS_PER_SIDE = 8
 _EXTRA_DIGITS = (0, 15, 40)  # when E g² − (E g)² cancels, as it does at small β
+_FEW, _RUNG = 20, 60  # θ's of a law in doubles take 55 digits at most
+_FIRST_STEP = 4  # steps of the trapezoidal rule in one unit of χ
+_HALVINGS = 6  # of its step; a function with poles near the real axis needs more, and is left to Gauss-Legendre
+_SUMS_SPARE = 1000  # two steps differ by this share of the digits asked for: what is left is far below
 _MOST_PANELS = 80  # ten times the range that a bounded function needs
 
 
@@ -48,8 +53,14 @@ def thetas(scores: ScoreFunction, beta: Any, digits: int = 15) -> Thetas:
     exact = scores.exact_thetas(_to_context(beta, context), context)
     if exact is not None:
         return Thetas(exact[0], exact[1], context.mpf(10) ** (-digits) * exact[0])
+    return _integrated(scores, beta, _FEW if digits <= _FEW else -(-digits // _RUNG) * _RUNG)
+
+
+@lru_cache(maxsize=256)
+def _integrated(scores: ScoreFunction, beta: Any, digits: int) -> Thetas:
+    """By quadrature, to digits of which there are few choices: a law asks for several numbers of digits."""
     for extra in _EXTRA_DIGITS:
-        context.dps = digits + extra + _GUARD_DIGITS
+        context = own_context(digits + extra + _GUARD_DIGITS)
         found = _by_quadrature(scores, _to_context(beta, context), context, digits + extra)
         if found.error <= context.mpf(10) ** (-digits) * found.theta_1:
             return found
@@ -72,17 +83,9 @@ def _by_quadrature(scores: ScoreFunction, beta: Any, context: Any, digits: int) 
     if scores.normalized and any(scores.value(beta * x, context) < 0 for x in nodes):
         raise InputError("scores", scores.name, "a positive function when rows are normalized")
 
-    @cache
-    def at(x: Any) -> tuple[Any, Any]:
-        return scores.value(beta * x, context), context.npdf(x)
-
-    def expectation(weight: Any) -> tuple[Any, Any]:
-        return context.quad(lambda x: weight(x, at(x)[0]) * at(x)[1], nodes, error=True, method="gauss-legendre")
-
-    mean, error_0 = expectation(lambda _, f: f)
-    slope, error_1 = expectation(lambda x, f: x * f)
-    square, error_2 = expectation(lambda _, f: f * f)
     tiny = context.mpf(10) ** (-digits)
+    sums = None if scores.kinks else _trapezoidal(scores, beta, context, nodes[-1], tiny)
+    (mean, slope, square), errors = sums or _gauss_legendre(scores, beta, context, nodes)
     scale = mean if scores.normalized else context.one
     if scores.normalized and not mean > 0:
         raise InputError("scores", scores.name, "a positive function when rows are normalized")
@@ -92,8 +95,46 @@ def _by_quadrature(scores: ScoreFunction, beta: Any, context: Any, digits: int) 
     theta_2 = (slope / scale) ** 2
     if theta_1 <= tiny * square / scale**2:
         raise InputError("scores", scores.name, "a function that is not constant")
-    error = 4 * (error_0 + error_1 + error_2) * (1 + abs(mean) + abs(slope)) / scale**2
+    error = 4 * sum(errors) * (1 + abs(mean) + abs(slope)) / scale**2
     return Thetas(theta_1, theta_2, error + 100 * context.eps * square / scale**2)
+
+
+Sums = tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+def _trapezoidal(scores: ScoreFunction, beta: Any, context: Any, reach: Any, tiny: Any) -> Sums | None:
+    """(E f, E χf, E f²) and the last changes of them, by steps halved until they settle; None when they do not."""
+    step = context.one / _FIRST_STEP
+    last = int(reach / step) + 1
+    points = [k * step for k in range(-last, last + 1)]
+    before = None
+    for _ in range(_HALVINGS):
+        values = [(scores.value(beta * x, context), context.npdf(x), x) for x in points]
+        terms = [(f * p, x * f * p, f * f * p) for f, p, x in values]
+        sums = [step * context.fsum(part) for part in zip(*terms, strict=True)]
+        if before is not None:
+            sums = [old / 2 + new for old, new in zip(before, sums, strict=True)]
+            changes = [abs(new - old) for old, new in zip(before, sums, strict=True)]
+            if sum(changes) * _SUMS_SPARE <= tiny * sums[2]:
+                return tuple(sums), tuple(changes)
+        before = sums
+        step, last = step / 2, 2 * last
+        points = [k * step for k in range(1 - last, last, 2)]  # between the points so far
+    return None
+
+
+def _gauss_legendre(scores: ScoreFunction, beta: Any, context: Any, nodes: list[Any]) -> Sums:
+    """The same with estimates of the errors, on panels."""
+
+    @cache
+    def at(x: Any) -> tuple[Any, Any]:
+        return scores.value(beta * x, context), context.npdf(x)
+
+    def expectation(weight: Any) -> tuple[Any, Any]:
+        return context.quad(lambda x: weight(x, at(x)[0]) * at(x)[1], nodes, error=True, method="gauss-legendre")
+
+    found = [expectation(weight) for weight in (lambda _, f: f, lambda x, f: x * f, lambda _, f: f * f)]
+    return tuple(value for value, _ in found), tuple(error for _, error in found)
 
 
 def _nodes(scores: ScoreFunction, beta: Any, context: Any, digits: int) -> list[Any]:

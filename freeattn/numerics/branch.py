@@ -14,7 +14,7 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from freeattn.numerics.compile import CompiledBranch, CompiledPair, RationalFunction
-from freeattn.numerics.polynomials import shifted, to_doubles
+from freeattn.numerics.polynomials import horner, shifted, to_doubles
 
 __all__ = ["BranchTest", "centered", "physical_on_real_interval"]
 
@@ -27,13 +27,6 @@ _NOISE = 1e-13
 _TINY = float(np.finfo(float).tiny)
 
 
-def _horner(coefficients: NDArray[np.float64], q: Complex) -> Complex:
-    total = np.full_like(q, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
-        total = total * q + coefficient
-    return total
-
-
 class _Quotient:
     def __init__(self, function: RationalFunction, origin: fmpq) -> None:
         self._top = to_doubles(shifted(function.numerator, origin))
@@ -42,7 +35,8 @@ class _Quotient:
         self.constant = self._top.size == 1 and self._bottom.size == 1
 
     def __call__(self, delta: Complex) -> Complex:
-        return _horner(self._top, delta) / _horner(self._bottom, delta)
+        quotient: Complex = horner(self._top, delta) / horner(self._bottom, delta)
+        return quotient
 
     def above(self, delta: Complex, value: Complex, floor: float) -> NDArray[np.bool_]:
         """Im value > floor, relative to the distance from the value at the origin and to the argument of δ."""
@@ -103,8 +97,9 @@ class BranchTest:
     def __call__(self, delta: Complex, x: Complex, strict: bool) -> NDArray[np.bool_]:
         """True where q is physical at x; `strict` asks for imaginary parts above rounding (x inside a band)."""
         floor = _NOISE if strict else -_NOISE
-        psi = self._psi(delta)
-        good = self._psi.above(delta, psi, floor)
+        good = np.ones(delta.shape, dtype=bool)
+        if not self._psi.constant:  # ψ = 0: the point mass at 0
+            good = self._psi.above(delta, self._psi(delta), floor)
         if strict:  # a real root with rounding in it is not the complex root of a band
             good &= np.abs(delta.imag) > _NOISE * np.abs(delta)
         for leaf in self._leaves:
@@ -141,7 +136,8 @@ def physical_on_real_interval(branch: CompiledBranch, psi: RationalFunction, q: 
     def rising(function: RationalFunction) -> bool:
         return _derivative(function, q) * direction > 0
 
-    if not rising(psi) or not rising(branch.start):
+    point_mass_at_zero = psi.numerator.degree() < 0
+    if not (point_mass_at_zero or rising(psi)) or not rising(branch.start):
         return False
     for leaf in branch.leaves:
         if isinstance(leaf, CompiledPair):

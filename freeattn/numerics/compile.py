@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -24,15 +23,19 @@ __all__ = [
     "CompiledBranch",
     "CompiledCurve",
     "CompiledPair",
+    "Factors",
     "RationalFunction",
     "compile_curve",
     "evaluate",
+    "expanded",
     "fraction_of",
     "rational_value",
 ]
 
 _MOST_BITS = 100_000  # sympy's evaluation may go this far to make up for cancellation
 _GUARD_DIGITS = 15  # beyond the digits asked: losses in a few dozen exact operations on approximated θ's
+
+_ONE = fmpq_poly([1])
 
 Factors = tuple[tuple[fmpq_poly, int], ...]
 
@@ -72,6 +75,29 @@ class CompiledCurve:
     psi: RationalFunction
     branch: CompiledBranch | None
 
+    def translated(self, shift: fmpq) -> CompiledCurve:
+        """The curve of the law of x + shift: m stays, ψ = −1 − x·m does not; without a test of the branch."""
+        top, bottom = expanded(self.point)
+        moved = top + shift * bottom
+        above, below = expanded(self.stieltjes)
+        psi = _reduced(-(moved * above) - bottom * below, bottom * below)
+        poles = tuple((base, power) for base, power in self.point if power < 0)
+        return CompiledCurve(((moved, 1), *poles), self.stieltjes, psi, None)
+
+
+def expanded(factors: Factors) -> tuple[fmpq_poly, fmpq_poly]:
+    """(numerator, denominator) of a product of powers."""
+    top, bottom = fmpq_poly([1]), fmpq_poly([1])
+    for base, power in factors:
+        part = base ** abs(power)
+        top, bottom = (top * part, bottom) if power > 0 else (top, bottom * part)
+    return top, bottom
+
+
+def _reduced(top: fmpq_poly, bottom: fmpq_poly) -> RationalFunction:
+    common = top.gcd(bottom)
+    return RationalFunction(top // common, bottom // common) if common.degree() > 0 else RationalFunction(top, bottom)
+
 
 def fraction_of(value: Any) -> fmpq:
     """An int, Fraction, sympy Rational or mpmath number as an exact rational."""
@@ -97,42 +123,43 @@ def rational_value(value: sp.Expr, digits: int) -> fmpq:
 
 def evaluate(expression: sp.Expr, values: Mapping[sp.Symbol, fmpq]) -> fmpq:
     """A rational function of the parameters, at rational values, exactly."""
-    numerator, denominator = sp.fraction(sp.together(expression))
-    top, bottom = _polynomial(numerator, values), _polynomial(denominator, values)
+    top, bottom = _quotient(expression, values)
     return top[0] / bottom[0]
 
 
-@lru_cache(maxsize=2048)
-def _terms(expression: sp.Expr) -> tuple[tuple[sp.Symbol, ...], tuple[tuple[tuple[int, ...], fmpq], ...]]:
-    parameters = tuple(sorted(expression.free_symbols - {Q}, key=str))
-    polynomial = sp.Poly(expression, Q, *parameters, domain="QQ")
-    return parameters, tuple((powers, fraction_of(sp.Rational(c))) for powers, c in polynomial.terms())
+def _quotient(expression: sp.Expr, values: Mapping[sp.Symbol, fmpq]) -> tuple[fmpq_poly, fmpq_poly]:
+    """(numerator, denominator) in q: sums, products and powers one by one, in exact arithmetic, nothing cancelled."""
+    if expression == Q:
+        return fmpq_poly([0, 1]), _ONE
+    if isinstance(expression, sp.Symbol):
+        return fmpq_poly([values[expression]]), _ONE
+    if isinstance(expression, sp.Rational):
+        return fmpq_poly([fraction_of(expression)]), _ONE
+    if isinstance(expression, sp.Pow) and expression.exp.is_Integer:
+        top, bottom = _quotient(expression.base, values)
+        power = int(expression.exp)
+        return (top**power, bottom**power) if power > 0 else (bottom**-power, top**-power)
+    if not isinstance(expression, (sp.Add, sp.Mul)):
+        raise InputError("law", str(expression), "rational functions of numbers and symbols")
+    parts = [_quotient(argument, values) for argument in expression.args]
+    top, bottom = parts[0]
+    for over, under in parts[1:]:
+        if isinstance(expression, sp.Mul):
+            top, bottom = top * over, bottom * under
+        elif bottom == under:
+            top = top + over
+        else:
+            top, bottom = top * under + over * bottom, bottom * under
+    return top, bottom
 
 
 def _polynomial(expression: sp.Expr, values: Mapping[sp.Symbol, fmpq]) -> fmpq_poly:
-    parameters, terms = _terms(expression)
-    numbers = [values[symbol] for symbol in parameters]
-    coefficients = [fmpq(0)] * (1 + max((powers[0] for powers, _ in terms), default=0))
-    for powers, coefficient in terms:
-        for number, power in zip(numbers, powers[1:], strict=True):
-            coefficient = coefficient * number**power
-        coefficients[powers[0]] += coefficient
-    return fmpq_poly(coefficients)
-
-
-@lru_cache(maxsize=1024)
-def _fraction(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    numerator, denominator = sp.fraction(sp.cancel(sp.together(expression)))
-    return numerator, denominator
+    top, bottom = _quotient(expression, values)
+    return top / bottom[0] if bottom.degree() == 0 else top // bottom
 
 
 def _rational_function(expression: sp.Expr, values: Mapping[sp.Symbol, fmpq]) -> RationalFunction:
-    numerator, denominator = _fraction(expression)
-    top, bottom = _polynomial(numerator, values), _polynomial(denominator, values)
-    common = top.gcd(bottom)  # at special values, such as θ₁ = θ₂, more cancels than in symbols
-    if common.degree() > 0:
-        top, bottom = top // common, bottom // common
-    return RationalFunction(top, bottom)
+    return _reduced(*_quotient(expression, values))  # at special values, such as θ₁ = θ₂, more cancels than in symbols
 
 
 def _factors(factors: Factored, values: Mapping[sp.Symbol, fmpq]) -> Factors:

@@ -22,6 +22,7 @@ TOLERANCE = 1e-13  # relative residual |x(q)/x − 1| of an accepted root; round
 _ROUNDING = 16 * np.finfo(float).eps  # relative rounding of δ, which moves x by |δ x'/x|: no residual can be below that
 _WORST = 1e-9  # a residual above this is no root, whatever the rounding
 _STEPS = 12  # Newton steps before a point counts as not converged
+_POLISH = 2  # Newton steps from an eigenvalue of a companion matrix to a root that the test can judge
 _ROUNDS = 600  # continuation rounds; about 60 are typical, an edge at distance 1e-15 needs about 150
 _START = 8.0  # first height over the largest |x| of the support: all branches are well separated there
 
@@ -71,10 +72,38 @@ class Tracker:
     def solve(self, x: Complex) -> Complex:
         """δ of the physical root at spectral points x̄ with Im x̄ ≤ 0 (Im x̄ = 0 only inside a band).
 
+        Where there is a local test it picks the root among all of them; what it leaves open is decided by continuation.
+
         Raises:
             ConvergenceError: when some point is not reached.
             BranchError: when the start at infinity is not on the physical branch.
         """
+        if self.chart.test is None:
+            return self._continued(x)
+        delta, good = self.picked(x)
+        delta, converged = newton(self.chart, delta, x)
+        good &= converged
+        if not good.all():
+            delta[~good] = self._continued(x[~good])
+        return delta
+
+    def picked(self, x: Complex) -> tuple[Complex, Mask]:
+        """(δ up to a few roundings, whether it is the one root that passes the test)."""
+        roots = self.chart.roots(x)
+        points = np.broadcast_to(x[:, None], roots.shape)
+        with np.errstate(all="ignore"):
+            for _ in range(_POLISH):
+                roots = roots + self.chart.newton_step(roots, points)[0]
+        passed = np.isfinite(roots)
+        for chosen, strict in ((x.imag == 0, True), (x.imag != 0, False)):
+            if chosen.any():
+                passed[chosen] &= self.accept(roots[chosen], points[chosen], strict)
+        delta = roots[np.arange(x.size), np.argmax(passed, axis=1)]
+        one = passed.sum(axis=1) == 1
+        delta[~one] = 1.0
+        return delta, one
+
+    def _continued(self, x: Complex) -> Complex:
         real, target = x.real, -x.imag
         height = np.maximum(target, _START * (self._reach + np.abs(real)))
         here = real - 1j * height

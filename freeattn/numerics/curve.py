@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,14 @@ from numpy.typing import NDArray
 from freeattn.errors import NotCoveredError
 from freeattn.numerics.branch import BranchTest, centered
 from freeattn.numerics.compile import CompiledCurve, RationalFunction
-from freeattn.numerics.polynomials import coprime_powers, shifted, to_context, to_doubles
+from freeattn.numerics.polynomials import coprime_powers, horner, shifted, to_doubles
+from freeattn.numerics.roots import AllRoots
+from freeattn.numerics.wide import WideProduct
 
 __all__ = ["Chart", "ExactCurve"]
 
 Complex = NDArray[np.complex128]
+Numbers = NDArray[Any]  # real or complex: real q stay real
 Factors = tuple[tuple[fmpq_poly, int], ...]
 
 _EXACT_ZERO = fmpq(1, 10**35)  # a constant term this far below the polynomial's size is the origin's rounding: a root
@@ -30,21 +35,15 @@ class ExactCurve:
         self.psi: RationalFunction = compiled.psi
         self.branch = compiled.branch
 
-    def point_at(self, q: Any, context: Any) -> Any:
-        """x(q) for an mpmath number."""
-        return _product(self.constant, self.point, q, context)
+    @cached_property
+    def wide_point(self) -> WideProduct:
+        """x(q) to any number of bits."""
+        return WideProduct(self.constant, self.point)
 
-    def stieltjes_at(self, q: Any, context: Any) -> Any:
-        """m(q) for an mpmath number."""
-        return _product(self.stieltjes_constant, self.stieltjes, q, context)
-
-    def log_slope_at(self, q: Any, context: Any) -> Any:
-        """x'(q)/x(q) for an mpmath number."""
-        total = context.zero
-        for polynomial, power in self.point:
-            value, slope = context.polyval(_coefficients(polynomial, context), q, derivative=1)
-            total += power * slope / value
-        return total
+    @cached_property
+    def wide_stieltjes(self) -> WideProduct:
+        """m(q) to any number of bits."""
+        return WideProduct(self.stieltjes_constant, self.stieltjes)
 
     @property
     def residue(self) -> fmpq:
@@ -85,17 +84,6 @@ def _limit(constant: fmpq, factors: Factors) -> fmpq:
     return total
 
 
-def _coefficients(polynomial: fmpq_poly, context: Any) -> list[Any]:
-    return [to_context(c, context) for c in reversed(polynomial.coeffs())]
-
-
-def _product(constant: fmpq, factors: Factors, q: Any, context: Any) -> Any:
-    total = to_context(constant, context)
-    for polynomial, power in factors:
-        total *= context.polyval(_coefficients(polynomial, context), q) ** power
-    return total
-
-
 class Chart:
     """The curve as a function of δ = q − origin, in doubles.
 
@@ -112,50 +100,53 @@ class Chart:
         self._stieltjes = _doubles(curve.stieltjes, origin)
         self._psi = centered(curve.psi, fmpq(1), origin)[1]
         self.test = None if curve.branch is None else BranchTest(curve.branch, curve.psi, origin)
+        self.roots = AllRoots(curve.constant, curve.point, origin)
 
-    def point(self, delta: Complex) -> tuple[Complex, Complex]:
+    def point(self, delta: Numbers) -> tuple[Numbers, Numbers]:
         """(x, x'/x) at δ."""
-        x = np.full(delta.shape, self._constant, dtype=delta.dtype)
-        slope = np.zeros(delta.shape, dtype=delta.dtype)
-        for coefficients, power in self._point:
-            value, derivative = _horner(coefficients, delta)
-            x = x * value**power
-            slope += power * (derivative / value)
-        return x, slope
+        values: list[tuple[Numbers, int]] = []
+        slope: Any = 0.0
+        for coefficients, derivative, power in self._point:
+            value = horner(coefficients, delta)
+            values.append((value, power))
+            slope = slope + (power * horner(derivative, delta)) / value
+        return _powers(values, self._constant), slope
 
-    def stieltjes(self, delta: Complex) -> Complex:
+    def stieltjes(self, delta: Numbers) -> Numbers:
         """m at δ (at the conjugate of the spectral point: Im m < 0 becomes Im m > 0 after conjugation)."""
-        m = np.full(delta.shape, self._m_constant, dtype=delta.dtype)
-        for coefficients, power in self._stieltjes:
-            m = m * _horner(coefficients, delta)[0] ** power
-        return m
+        return _powers([(horner(c, delta), power) for c, _, power in self._stieltjes], self._m_constant)
 
     def density(self, delta: Complex, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """ρ(x) = Im m/π at real x inside a band, from m = −(1 + ψ)/x: next to an atom at 0 the real part of m towers
         over Im m, but Im ψ keeps its accuracy."""
         return self._psi(delta).imag / (np.pi * x)
 
-    def newton_step(self, delta: Complex, x: Complex) -> tuple[Complex, NDArray[np.float64]]:
+    def newton_step(self, delta: Numbers, x: Numbers) -> tuple[Numbers, NDArray[np.float64]]:
         """(step, relative residual) of Newton's method for log x(δ) = log x."""
         value, slope = self.point(delta)
         quotient = x / value
-        return np.log(quotient) / slope, np.abs(quotient - 1)
+        residual: NDArray[np.float64] = np.abs(quotient - 1)
+        return np.log(quotient) / slope, residual
 
 
-def _horner(coefficients: NDArray[np.float64], delta: Complex) -> tuple[Complex, Complex]:
-    value = np.full(delta.shape, coefficients[-1], dtype=delta.dtype)
-    slope = np.zeros(delta.shape, dtype=delta.dtype)
-    for coefficient in coefficients[-2::-1]:
-        slope = slope * delta + value
-        value = value * delta + coefficient
-    return value, slope
+def _powers(values: Sequence[tuple[Numbers, int]], constant: float) -> Numbers:
+    """constant · ∏ value^power by multiplications and one division."""
+    top: Any = constant
+    bottom: Any = 1.0
+    for value, power in values:
+        for _ in range(abs(power)):
+            top, bottom = (top * value, bottom) if power > 0 else (top, bottom * value)
+    result: Numbers = top / bottom
+    return result
 
 
-def _doubles(factors: Factors, origin: fmpq) -> tuple[tuple[NDArray[np.float64], int], ...]:
+def _doubles(factors: Factors, origin: fmpq) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64], int], ...]:
+    """(coefficients, those of the derivative, power) of each factor, as polynomials in δ."""
     converted = []
     for polynomial, power in factors:
         coefficients = shifted(polynomial, origin).coeffs()
         if coefficients and abs(coefficients[0]) < _EXACT_ZERO * max(abs(c) for c in coefficients):
             coefficients[0] = fmpq(0)
-        converted.append((to_doubles(fmpq_poly(coefficients)), power))
+        moved = fmpq_poly(coefficients)
+        converted.append((to_doubles(moved), to_doubles(moved.derivative()), power))
     return tuple(converted)

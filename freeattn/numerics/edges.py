@@ -21,14 +21,18 @@ from freeattn.model.precision import own_context
 from freeattn.numerics.branch import physical_on_real_interval
 from freeattn.numerics.compile import fraction_of
 from freeattn.numerics.curve import ExactCurve
-from freeattn.numerics.polynomials import derivative_of_logarithm, real_roots, to_context
+from freeattn.numerics.polynomials import Start, derivative_of_logarithm, isolated, real_roots, refined, to_context
 from freeattn.numerics.support import Band, Edge, Gap
+from freeattn.numerics.wide import ZERO, Wide, WidePolynomial, bits_of, difference, divided, from_number, to_number
 
-__all__ = ["find_support"]
+__all__ = ["Support", "find_support", "refined_support", "zero_near"]
 
 PhysicalTest = Callable[[fmpq], bool]
 
-_DOUBLINGS = 8  # of the working digits of a critical point
+_MORE_DIGITS = 16  # of a critical point, when its value asks for them
+_DOUBLINGS = 8  # of these
+_GRID_BITS = 8  # an interval is probed at a multiple of 2^-8 of its length, or less
+_SAME = 60  # bits to which a point known to 40 digits is found again among the roots of the curve to more digits
 _SHARE = fmpq(377, 987)  # where an interval is probed: off the round numbers at which ψ may have a pole
 
 
@@ -106,25 +110,29 @@ def _special_points(curve: ExactCurve, digits: int) -> list[_Special]:
     for polynomial, power in curve.point:
         value = context.zero if power > 0 else None
         points += [_Special(q, value, abs(power)) for q in real_roots(polynomial, digits)]
-    slope = derivative_of_logarithm(curve.point)
-    if slope.degree() > 0:
-        for part, multiplicity in slope.factor_squarefree()[1]:
-            points += [_Special(q, x, multiplicity + 1) for q, x in _critical_values(curve, part, digits)]
+    for part, multiplicity in _slope_factors(curve):
+        for wide, start in isolated(part):
+            points.append(_Special(*_critical_value(curve, wide, start, digits), multiplicity + 1))
     return sorted(points, key=lambda point: point.q)
 
 
-def _critical_values(curve: ExactCurve, polynomial: fmpq_poly, digits: int) -> list[tuple[Any, Any]]:
-    """(q, x(q)) at the real roots, x to `digits` relative: next to a zero of x this takes more digits of q."""
-    previous: list[Any] = []
+def _slope_factors(curve: ExactCurve) -> list[tuple[fmpq_poly, int]]:
+    """The squarefree factors of the numerator of x'/x, with multiplicities."""
+    slope = derivative_of_logarithm(curve.point)
+    return slope.factor_squarefree()[1] if slope.degree() > 0 else []
+
+
+def _critical_value(curve: ExactCurve, polynomial: WidePolynomial, start: Start, digits: int) -> tuple[Any, Any]:
+    """(q, x(q)) at a root, x to `digits` relative: next to a zero of x this takes more digits of q."""
+    previous = None
     for doubling in range(_DOUBLINGS):
-        working = digits * 2**doubling
-        context = own_context(working + 10)
-        roots = real_roots(polynomial, working)
-        values = [curve.point_at(q, context) for q in roots]
-        tolerance = context.mpf(10) ** (-digits - 2)
-        if previous and all(abs(a - b) <= tolerance * abs(b) for a, b in zip(previous, values, strict=True)):
-            return list(zip(roots, values, strict=True))
-        previous = values
+        working = digits + _MORE_DIGITS * (2**doubling - 1)
+        bits = bits_of(working + _MORE_DIGITS)
+        q = refined(polynomial, start, working)
+        x = curve.wide_point(from_number(q, bits), bits)
+        if previous is not None and difference(x, previous, bits).top < x.top - bits_of(digits + 2):
+            return q, to_number(x, own_context(digits + 10))
+        previous = x
     raise ConvergenceError("the critical values of x(q)", 1.0, 10.0**-digits, "two ratios are too close; separate them")
 
 
@@ -146,14 +154,19 @@ def _local_test(curve: ExactCurve) -> PhysicalTest:
 
 
 def _between(left: _Special | None, right: _Special | None) -> fmpq:
+    """A rational number inside, with few digits: exact arithmetic follows."""
     if left is None and right is None:
         return _SHARE
-    if left is None:
-        assert right is not None
-        return fraction_of(right.q) - _SHARE * (1 + abs(fraction_of(right.q)))
-    if right is None:
-        return fraction_of(left.q) + _SHARE * (1 + abs(fraction_of(left.q)))
-    return fraction_of(left.q) + _SHARE * (fraction_of(right.q) - fraction_of(left.q))
+    ends = [fraction_of(end.q) for end in (left, right) if end is not None]
+    beyond = 2 * (1 + abs(ends[0]))
+    low = ends[0] - beyond if left is None else ends[0]
+    high = ends[0] + beyond if right is None else ends[-1]
+    grid = fmpq(2) ** (_GRID_BITS - _exponent(high - low))
+    return fmpq(((low + _SHARE * (high - low)) * grid).floor()) / grid
+
+
+def _exponent(value: fmpq) -> int:
+    return int(value.p).bit_length() - int(value.q).bit_length()
 
 
 def _gap(
@@ -181,3 +194,76 @@ def _image(curve: ExactCurve, end: _Special | None, infinity: Any, sign: int, di
         return sign * mpmath.inf, infinity
     context = own_context(digits + 10)
     return to_context(curve.point_at_infinity, context), infinity
+
+
+Support = tuple[tuple[Band, ...], tuple[Gap, ...]]
+
+
+def refined_support(curve: ExactCurve, known: Support, digits: int) -> Support | None:
+    """A known support to more digits; None when its ends are not found again.
+
+    Args:
+        curve: the curve with parameters to these digits.
+        known: its support, to at least 40 digits.
+    """
+    candidates = [(WidePolynomial(polynomial), 1 if power > 0 else -1) for polynomial, power in curve.point]
+    candidates += [(WidePolynomial(part), 0) for part, _ in _slope_factors(curve)]
+    bands, gaps = known
+    moved: dict[Any, tuple[Any, Any]] = {}
+    for gap in gaps:
+        for q, x in ((gap.q_low, gap.low), (gap.q_high, gap.high)):
+            found = _found_again(curve, candidates, q, x, digits)
+            if found is None:
+                return None
+            moved[q, x] = found
+    new_bands = []
+    for band in bands:
+        ends = [(*moved[edge.q, edge.x], edge.exponent) for edge in (band.left, band.right)]
+        new_bands.append(Band(*(Edge(x, q, exponent) for q, x, exponent in ends)))
+    new_gaps = []
+    for gap in gaps:
+        (q_low, low), (q_high, high) = moved[gap.q_low, gap.low], moved[gap.q_high, gap.high]
+        new_gaps.append(Gap(low, high, q_low, q_high))
+    return tuple(new_bands), tuple(new_gaps)
+
+
+def _found_again(
+    curve: ExactCurve, candidates: Sequence[tuple[WidePolynomial, int]], q: Any, x: Any, digits: int
+) -> tuple[Any, Any] | None:
+    """(q, x) to `digits`: the root next to q of the polynomial that has one there, of the kind that x asks for."""
+    context = own_context(digits + 10)
+    if mpmath.isinf(q):
+        return q, (x if mpmath.isinf(x) else to_context(curve.point_at_infinity, context))
+    kind = 1 if x == 0 else -1 if mpmath.isinf(x) else 0
+    start = from_number(q, 4 * _SAME)
+    for polynomial, of_kind in candidates:
+        if of_kind == kind and _has_root_at(polynomial, start):
+            here = Start(start, start.top - _SAME)
+            try:
+                return _critical_value(curve, polynomial, here, digits) if kind == 0 else (
+                    refined(polynomial, here, digits), x
+                )
+            except ConvergenceError:  # a cluster of roots: they are isolated again
+                return None
+    return None
+
+
+def _has_root_at(polynomial: WidePolynomial, q: Wide) -> bool:
+    """Whether a root is next to q, to 60 bits."""
+    if q == ZERO:
+        return polynomial.vanishes_at_zero
+    bits = 4 * _SAME
+    slope = polynomial.slope(q, bits)
+    return slope != ZERO and divided(polynomial(q, bits), slope, bits).top < q.top - _SAME
+
+
+def zero_near(curve: ExactCurve, q: Wide, digits: int) -> Any:
+    """The zero of x(q) next to q, to `digits`.
+
+    Raises:
+        BranchError: when there is none.
+    """
+    for polynomial, power in curve.point:
+        if power > 0 and _has_root_at(wide := WidePolynomial(polynomial), q):
+            return refined(wide, Start(q, q.top - _SAME), digits)
+    raise BranchError("the parameter at which x = 0 was not found again")

@@ -11,7 +11,7 @@ from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
 from freeattn.numerics.exact import exact_law
 from freeattn.numerics.law import SpectralLaw
-from freeattn.numerics.rational import RationalEngine
+from freeattn.numerics.translated import engine_of_curve
 from freeattn.theory.transforms import Law
 
 __all__ = ["law"]
@@ -48,7 +48,7 @@ def law(
         if route == "pencil":
             raise InputError("route", route, '"transform" for a law expression: it has no matrix')
         exact = exact_law(source)
-        return SpectralLaw(RationalEngine(exact.curve), exact)
+        return SpectralLaw(engine_of_curve(exact.curve), exact)
     if not isinstance(source, (Attention, Expression)):
         raise InputError("source", source, "an Attention, an expression in letters, or a law expression")
     if words and route == "transform":

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpq, fmpq_poly
@@ -11,21 +10,28 @@ from numpy.typing import NDArray
 
 from freeattn.errors import ConvergenceError
 from freeattn.model.precision import own_context
+from freeattn.numerics.wide import ZERO, Wide, WidePolynomial, bits_of, difference, divided, to_number
 
 __all__ = [
+    "Start",
     "as_fmpq",
     "coprime_powers",
     "derivative_of_logarithm",
+    "horner",
+    "isolated",
     "real_roots",
+    "refined",
     "shifted",
     "to_context",
     "to_doubles",
 ]
 
 Factors = tuple[tuple[fmpq_poly, int], ...]
-_NEWTON_STEPS = 60
 _GUARD_DIGITS = 10
+_GUARD_BITS = 64
 _DOUBLINGS = 7  # up to 128 times the digits asked for
+_LEEWAY = 2  # bits: Newton may overshoot
+_START_BITS = 106  # two doubles: the first step from a double
 
 
 def as_fmpq(value: Any) -> fmpq:
@@ -94,6 +100,17 @@ def to_doubles(polynomial: fmpq_poly) -> NDArray[np.float64]:
     return np.array([int(c.p) / int(c.q) for c in polynomial.coeffs()] or [0.0])
 
 
+def horner(coefficients: NDArray[np.float64], q: NDArray[Any]) -> NDArray[Any]:
+    """Σ coefficients[k] q^k."""
+    if coefficients.size == 1:
+        return np.full(q.shape, coefficients[0], dtype=q.dtype)
+    total = q * coefficients[-1]
+    for coefficient in coefficients[-2:0:-1]:
+        total = (total + coefficient) * q
+    result: NDArray[Any] = total + coefficients[0]
+    return result
+
+
 def to_context(value: fmpq, context: Any) -> Any:
     """A rational as a number of an mpmath context."""
     return context.mpf(int(value.p)) / int(value.q)
@@ -102,46 +119,63 @@ def to_context(value: fmpq, context: Any) -> Any:
 def real_roots(polynomial: fmpq_poly, digits: int) -> list[Any]:
     """The real roots, ascending, as mpmath numbers, each to `digits` and a few more.
 
-    Isolation is certified (python-flint); refinement is Newton on the squarefree part, in the precision that it needs.
-
     Raises:
         ConvergenceError: when Newton does not settle at the largest working precision.
     """
+    return [refined(part, start, digits) for part, start in isolated(polynomial)]
+
+
+class Start(NamedTuple):
+    """A number next to a root, and the power of two within which the root is the only one."""
+
+    number: Wide
+    within: int
+
+
+def isolated(polynomial: fmpq_poly) -> list[tuple[WidePolynomial, Start]]:
+    """(squarefree factor, start) of each real root, ascending; disks with one root each, proved by flint."""
     if polynomial.degree() < 1:
         return []
-    found: list[Any] = []
+    found = []
     for part, _ in _squarefree(polynomial):
+        wide = WidePolynomial(part)
         # exact real roots come with an imaginary part that is exactly zero
-        starts = [root.real for root, _ in part.complex_roots() if root.imag == 0]
-        found += [_refined(part, start, digits + _GUARD_DIGITS) for start in starts]
-    return sorted(found)
+        balls = [root.real for root, _ in part.complex_roots() if root.imag == 0]
+        found += [(wide, Start(_exact(ball.mid()), _exact(ball.rad()).top)) for ball in balls]
+    return sorted(found, key=lambda pair: fmpq(pair[1].number.real) * fmpq(2) ** pair[1].number.exponent)
 
 
-def _refined(polynomial: fmpq_poly, start: Any, digits: int) -> Any:
-    """Close or very unequal roots cost digits: the working precision doubles until Newton settles to `digits`."""
-    for doubling in range(_DOUBLINGS):
-        context = own_context((digits + _GUARD_DIGITS) * 2**doubling)
-        root, step = _newton(polynomial, start, digits, context)
-        if step <= context.mpf(10) ** (-digits) * abs(root):
-            return root
+def _exact(ball: Any) -> Wide:
+    mantissa, exponent = ball.man_exp()
+    return Wide(int(mantissa), 0, int(exponent))
+
+
+def refined(polynomial: WidePolynomial, start: Start, digits: int) -> Any:
+    """A real root from its start, as an mpmath number of `digits` and a few more, by Newton's method.
+
+    The precision doubles from step to step; a step that leads away from the start is rounding and is not taken. Close
+    or very unequal roots cost digits: the precision doubles further until a step changes nothing that was asked for.
+
+    Raises:
+        ConvergenceError: when no step does up to the largest working precision.
+    """
+    context, wanted = own_context(digits + 2 * _GUARD_DIGITS), bits_of(digits + _GUARD_DIGITS)
+    if start.number == ZERO:
+        return context.zero
+    full = wanted + _GUARD_BITS
+    root, bits, size = start.number, min(_START_BITS, full), 0
+    while bits <= full << _DOUBLINGS:
+        step = divided(polynomial(root, bits), polynomial.slope(root, bits), bits)
+        before, size = size, step.top - root.top
+        moved = difference(root, step, bits)
+        if difference(moved, start.number, bits).top <= start.within + _LEEWAY:
+            root = moved
+        if bits >= full and size <= -wanted:
+            return to_number(root, context)
+        if bits < full:
+            bits = min(2 * bits, full)
+        elif size >= before:
+            bits *= 2
     raise ConvergenceError(
-        "refinement of a real root", float(step / abs(root)), 10.0**-digits, "report the specification"
+        "refinement of a real root", 2.0**size, 10.0**-digits, "report the specification"
     )
-
-
-def _newton(polynomial: fmpq_poly, start: Any, digits: int, context: Any) -> tuple[Any, Any]:
-    """(root, size of the last step) when the steps are small enough or stop shrinking."""
-    coefficients: Sequence[Any] = [to_context(c, context) for c in reversed(polynomial.coeffs())]
-    mantissa, exponent = start.mid().man_exp()
-    root = context.mpf(int(mantissa)) * context.mpf(2) ** int(exponent)
-    size = context.inf
-    for _ in range(_NEWTON_STEPS):
-        value, slope = context.polyval(coefficients, root, derivative=1)
-        if value == 0:
-            return root, context.zero
-        step = value / slope
-        root -= step
-        if abs(step) >= size or abs(step) <= context.mpf(10) ** (-digits) * abs(root):
-            return root, abs(step)
-        size = abs(step)
-    return root, size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import mpmath
@@ -16,10 +16,10 @@ from freeattn.numerics.bands import BandMap, PanelBand, build_panels
 from freeattn.numerics.compile import CompiledCurve, fraction_of
 from freeattn.numerics.continuation import Tracker, newton
 from freeattn.numerics.curve import Chart, ExactCurve
-from freeattn.numerics.edges import find_support
-from freeattn.numerics.gaps import physical_by_continuation, solve_in_gap
+from freeattn.numerics.edges import Support, find_support, refined_support
+from freeattn.numerics.gaps import GapSolver, physical_by_continuation
 from freeattn.numerics.panel_engine import PanelEngine, near_edge
-from freeattn.numerics.precise import PreciseCurve
+from freeattn.numerics.precise import Place, PreciseCurve
 from freeattn.numerics.support import Band, Gap
 
 __all__ = ["RationalEngine"]
@@ -51,14 +51,17 @@ class RationalEngine(PanelEngine):
         self._tracker = Tracker(self._chart, reach, residue)
         self._far = Tracker(Chart(self._curve, fmpq(0)), reach, residue)  # q → 0 keeps its accuracy at large z
         self._far_from = _FAR * reach
-        self._supports: dict[int, tuple[tuple[Band, ...], tuple[Gap, ...]]] = {}
+        self._supports: dict[int, Support] = {}
+        self._gap_solvers: dict[tuple[bool, Gap], GapSolver] = {}
         self._precise: dict[int, PreciseCurve] = {}
 
     def _exact(self, digits: int) -> ExactCurve:
         return ExactCurve(self._compiled(digits))
 
-    def _support(self, digits: int) -> tuple[tuple[Band, ...], tuple[Gap, ...]]:
+    def _support(self, digits: int) -> Support:
         curve = self._curve if digits == _DOUBLE_DIGITS else self._exact(digits)
+        if digits > _DOUBLE_DIGITS and (found := refined_support(curve, (self._bands, self._gaps), digits)) is not None:
+            return found
         if curve.branch is not None:
             return find_support(curve, digits)
         return find_support(curve, digits, physical_by_continuation(curve))
@@ -72,7 +75,7 @@ class RationalEngine(PanelEngine):
     def bands(self, digits: int) -> tuple[Band, ...]:
         return self._support_to(digits)[0]
 
-    def _support_to(self, digits: int) -> tuple[tuple[Band, ...], tuple[Gap, ...]]:
+    def _support_to(self, digits: int) -> Support:
         if digits <= _DOUBLE_DIGITS:
             return self._bands, self._gaps
         if digits not in self._supports:
@@ -166,37 +169,49 @@ class RationalEngine(PanelEngine):
                 result[inside] = np.conj(self._chart.stieltjes(delta))
         if (np.isnan(result) & (x == 0)).any():
             result[x == 0] = complex(self._precise_curve(_DOUBLE_DIGITS).stieltjes(0))
+        far = np.abs(x) > self._far_from
         for gap in self._gaps:
             outside = np.isnan(result) & (x >= float(gap.low)) & (x <= float(gap.high))
-            far = np.abs(x) > self._far_from
             for tracker, chosen in ((self._far, outside & far), (self._tracker, outside & ~far)):
                 if chosen.any():
-                    real = solve_in_gap(tracker.chart, gap, x[chosen])
-                    result[chosen] = tracker.chart.stieltjes(real.astype(complex)).real
+                    result[chosen] = tracker.chart.stieltjes(self._gap_solver(tracker, gap)(x[chosen]))
         if np.isnan(result).any():
             raise BranchError(f"no value at x = {x[np.isnan(result)][0]!r}: it is in no band and in no gap")
         return result
+
+    def _gap_solver(self, tracker: Tracker, gap: Gap) -> GapSolver:
+        key = tracker is self._far, gap
+        if key not in self._gap_solvers:
+            self._gap_solvers[key] = GapSolver(tracker.chart, gap)
+        return self._gap_solvers[key]
 
     # Any precision -------------------------------------------------------------------------------------------------
 
     def _precise_curve(self, digits: int) -> PreciseCurve:
         if digits not in self._precise:
-            curve = self._exact(digits)
-            bands, gaps = self._support_to(digits)
-            self._precise[digits] = PreciseCurve(curve, bands, gaps, digits, self._start)
+            known = (self._bands, self._gaps)
+            support = partial(self._support_to, digits)
+            self._precise[digits] = PreciseCurve(self._exact(digits), known, support, digits, self._start)
         return self._precise[digits]
 
-    def _start(self, z: complex) -> complex:
-        """q in doubles at z off the real axis or inside a band (upper half-plane of q)."""
+    def _start(self, z: complex) -> Place:
+        """q in doubles at z: off the real axis or inside a band in the upper half-plane of q, real in a gap."""
+        tracker = self._far if abs(z) > self._far_from else self._tracker
         if z.imag:
-            tracker = self._far if abs(z) > self._far_from else self._tracker
-            delta = tracker.solve(np.array([z.real - 1j * abs(z.imag)]))
-            return complex(delta[0] + tracker.chart.origin_double)
+            lower = np.array([z.real - 1j * abs(z.imag)])
+            if tracker.chart.test is not None:
+                picked, good = tracker.picked(lower)
+                if good[0]:
+                    return Place(tracker.chart.origin, complex(picked[0]))
+            return Place(tracker.chart.origin, complex(tracker.solve(lower)[0]))
         x = np.array([z.real])
         for (left, right), panel in zip(self._edges, self.panels, strict=True):
             if left < z.real < right:
-                delta, _ = self._solve_band(x, panel.guess(panel.map.angle(x)))
-                return complex(delta[0] + self._chart.origin_double)
+                delta = self._solve_band(x, panel.guess(panel.map.angle(x)))[0]
+                return Place(self._chart.origin, complex(delta[0]))
+        for gap in self._gaps:
+            if z.real != 0 and gap.low <= z.real <= gap.high:
+                return Place(tracker.chart.origin, complex(self._gap_solver(tracker, gap)(x)[0]))
         raise BranchError(f"x = {z.real!r} rounds to an edge: no start in doubles for Newton there")
 
     def stieltjes_to(self, z: Any, digits: int) -> Any:

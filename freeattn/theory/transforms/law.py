@@ -72,7 +72,10 @@ class Law(ABC):
         Raises:
             NotCoveredError: when no rational parameter is known.
         """
-        raise NotCoveredError(f"{self} has no known rational parametrization; its equations are available, numbers not")
+        raise NotCoveredError(
+            f"no rational parametrization is known for a law of this kind ({self.rule.name}): its equations are "
+            "available, numbers not"
+        )
 
     # What follows by rule --------------------------------------------------------------------------------------------
 
@@ -124,9 +127,9 @@ class Law(ABC):
         second = sp.fraction(sp.together((1 + W) * curve.chi - W * S))[0]
         return eliminate(first, second, Q, keep=(S, W))
 
-    def substitute(self, values: Mapping[Any, Any]) -> Law:
-        """The same construction with symbols replaced."""
-        return self.map_parameters(lambda parameter: parameter.subs(values, simultaneous=True))
+    def substitute(self, values: Mapping[sp.Symbol, sp.Expr]) -> Law:
+        """The same construction with symbols replaced, all at once."""
+        return self.map_parameters(lambda parameter: parameter.xreplace(values))
 
     def map_parameters(self, change: Callable[[sp.Expr], sp.Expr]) -> Law:
         """The same construction with `change` applied to every parameter of every node."""

@@ -131,13 +131,20 @@ class Image(Law):
         return None if inner is None else a + b * inner
 
     def uniformization(self) -> Uniformization:
-        if len(self.coefficients) == 2:
-            return self._affine(*self.coefficients)
+        degree = max((k for k, a in enumerate(self.coefficients) if a != 0), default=0)
+        if degree == 0:
+            return PointMass(self.coefficients[0]).uniformization()
+        if degree == 1:
+            return self._affine(*self.coefficients[:2])
         if isinstance(self.law, (Discrete, PointMass)):
             return _image_of_atoms(self).uniformization()
-        if len(self.coefficients) == 3 and self.coefficients[0] == 0:
-            return self._quadratic(self.coefficients[1], self.coefficients[2])
-        raise NotCoveredError(f"the image {self} has no known rational parametrization")
+        if degree == 2 and self.coefficients[0] == 0 and (rate := _poisson_rate(self.law)) is not None:
+            return self._quadratic(rate, *self.coefficients[1:3])
+        form = f"degree {degree}{'' if self.coefficients[0] == 0 else ' with a constant term'}"
+        raise NotCoveredError(
+            f"no rational parametrization is known for an image under a polynomial of {form} ({self.law.rule.name}): "
+            "degree 1, and degree 2 without constant term of Marchenko-Pastur and free Poisson laws, have one"
+        )
 
     def _affine(self, a: sp.Expr, b: sp.Expr) -> Uniformization:
         """ζ = zb/(1 − za), 1 + ψ = (1 + p)(1 + aζ/b), p = ψ_law(ζ); q is rescaled so that b = 0 is regular."""
@@ -150,11 +157,8 @@ class Image(Law):
         leaves = tuple(_rescaled(leaf, b) for leaf in inner.branch.leaves)
         return Uniformization(psi, chi, Branch(leaves, chi))
 
-    def _quadratic(self, a1: sp.Expr, a2: sp.Expr) -> Uniformization:
+    def _quadratic(self, t: sp.Expr, a1: sp.Expr, a2: sp.Expr) -> Uniformization:
         """The curve of the class docstring in q = −a₂t²·(parameter), regular at a₂ = 0."""
-        t = _poisson_rate(self.law)
-        if t is None:
-            raise NotCoveredError(f"the image {self} has no known rational parametrization")
         scale = self.law.ratio if isinstance(self.law, MarchenkoPastur) else sp.Integer(1)  # MP_y = D_y π_{1/y}
         a1, a2 = a1 * scale, a2 * scale**2
         denominator = 1 - a2 * t * Q
@@ -306,7 +310,7 @@ class FreeProduct(Law):
     def uniformization(self) -> Uniformization:
         curves, rational = self._split()
         if len(curves) > 1:
-            raise NotCoveredError(f"{self} needs more than one rational parameter; numbers are not available for it")
+            raise NotCoveredError(_many(self, len(curves), "S"))
         base = curves[0] if curves else rational.pop(0)
         curve = base.uniformization()
         psi, chi, branch = curve.psi, curve.chi, curve.branch
@@ -369,13 +373,18 @@ class FreeSum(Law):
         """x = 1/χ + R(g) along the curve of the one term whose R is not rational, g = (1 + ψ)χ."""
         curves = [term for term in self.terms if term.r_transform(W) is None]
         if len(curves) > 1:
-            raise NotCoveredError(f"{self} needs more than one rational parameter; numbers are not available for it")
+            raise NotCoveredError(_many(self, len(curves), "R"))
         rational = [term for term in self.terms if term not in curves]
         base = curves[0] if curves else rational.pop(0)
         curve = base.uniformization()
         g = sp.cancel(sp.together((1 + curve.psi) * curve.chi))
         point = sp.factor(sp.together(1 / curve.chi + sp.Add(*(term.r_transform(g) for term in rational))))
         return Uniformization(sp.cancel(sp.together(g * point - 1)), 1 / point, None)
+
+
+def _many(law: Law, count: int, transform: str) -> str:
+    return (f"{law.rule.name} of {len(law.children)} laws, {count} of them without a rational {transform}-transform: "
+            "numbers are available for at most one such law")
 
 
 def _combine(groups: list[list[tuple[sp.Expr, sp.Expr]]], join: type) -> list[tuple[sp.Expr, sp.Expr]]:

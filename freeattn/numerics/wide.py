@@ -1,0 +1,219 @@
+"""Complex numbers of any number of bits as integers with a common power of two, and polynomials at them.
+
+Precision is an argument of every operation: a Newton iteration can double it from step to step, and there is no context
+to make, to share or to change. Rounding is downwards, by one unit in the last place of the larger part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from flint import fmpq, fmpq_poly
+from mpmath import libmp
+
+__all__ = [
+    "ZERO",
+    "Wide",
+    "WidePolynomial",
+    "WideProduct",
+    "bits_of",
+    "difference",
+    "divided",
+    "from_number",
+    "plus",
+    "to_number",
+]
+
+Coefficients = list[tuple[int, int]]
+Factors = Sequence[tuple[fmpq_poly, int]]
+
+_BITS_PER_DIGIT = 3.3219280948873626
+_NOTHING = -(1 << 40)
+_DOUBLE_BITS = 53
+_DOUBLE = 2.0**_DOUBLE_BITS
+
+
+class Wide(NamedTuple):
+    """(real + i·imag)·2^exponent."""
+
+    real: int
+    imag: int
+    exponent: int
+
+    @property
+    def top(self) -> int:
+        """The least k with both parts below 2^k; a very small number for 0."""
+        length = max(self.real.bit_length(), self.imag.bit_length())
+        return length + self.exponent if length else _NOTHING
+
+    def __complex__(self) -> complex:
+        """The nearest double, 0 or infinite parts where doubles end."""
+        real, imag, exponent = rounded(self, 64)
+        return complex(_double(real, exponent), _double(imag, exponent))
+
+
+ZERO = Wide(0, 0, 0)
+
+
+def bits_of(digits: int) -> int:
+    """Bits that hold the given decimal digits."""
+    return int(digits * _BITS_PER_DIGIT) + 1
+
+
+def _double(mantissa: int, exponent: int) -> float:
+    return float(libmp.to_float(libmp.from_man_exp(mantissa, exponent)))
+
+
+def rounded(a: Wide, bits: int) -> Wide:
+    """The larger part cut to `bits` bits."""
+    excess = max(a.real.bit_length(), a.imag.bit_length()) - bits
+    return Wide(a.real >> excess, a.imag >> excess, a.exponent + excess) if excess > 0 else a
+
+
+def times(a: Wide, b: Wide, bits: int) -> Wide:
+    """a·b."""
+    real, imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
+    return rounded(Wide(real, imag, a.exponent + b.exponent), bits)
+
+
+def plus(a: Wide, b: Wide, bits: int) -> Wide:
+    """a + b; what lies `bits` below the larger one is left out."""
+    if a.exponent < b.exponent:
+        a, b = b, a
+    gap = a.exponent - b.exponent
+    if gap > 4 * bits and a.top - b.top > bits:
+        return a
+    return rounded(Wide((a.real << gap) + b.real, (a.imag << gap) + b.imag, b.exponent), bits)
+
+
+def difference(a: Wide, b: Wide, bits: int) -> Wide:
+    """a − b."""
+    return plus(a, Wide(-b.real, -b.imag, b.exponent), bits)
+
+
+def divided(a: Wide, b: Wide, bits: int) -> Wide:
+    """a/b, b ≠ 0."""
+    real, imag = a.real * b.real + a.imag * b.imag, a.imag * b.real - a.real * b.imag
+    size = b.real * b.real + b.imag * b.imag
+    shift = max(bits + size.bit_length() - max(real.bit_length(), imag.bit_length()), 0)
+    return Wide((real << shift) // size, (imag << shift) // size, a.exponent - b.exponent - shift)
+
+
+def power(a: Wide, exponent: int, bits: int) -> Wide:
+    """a^exponent, exponent > 0."""
+    result = a
+    for _ in range(exponent - 1):
+        result = times(result, a, bits)
+    return result
+
+
+def from_number(value: Any, bits: int) -> Wide:
+    """A float, complex, rational or mpmath number, cut to `bits` bits."""
+    if hasattr(value, "_mpc_"):
+        real, imag = (from_number(part, bits) for part in (value.real, value.imag))
+        return plus(real, Wide(0, imag.real, imag.exponent), bits)
+    if hasattr(value, "_mpf_"):
+        sign, mantissa, exponent, _ = value._mpf_
+        return rounded(Wide(-int(mantissa) if sign else int(mantissa), 0, int(exponent)), bits)
+    if isinstance(value, complex):
+        return plus(from_number(value.real, bits), times(from_number(value.imag, bits), Wide(0, 1, 0), bits), bits)
+    if isinstance(value, float):
+        mantissa, power_of_two = math.frexp(value)
+        return Wide(int(mantissa * _DOUBLE), 0, power_of_two - _DOUBLE_BITS)
+    return divided(Wide(int(value.p), 0, 0), Wide(int(value.q), 0, 0), bits) if value else ZERO
+
+
+def to_number(a: Wide, context: Any) -> Any:
+    """As a number of an mpmath context, rounded to its precision; complex unless the imaginary part is 0."""
+    real = context.make_mpf(libmp.from_man_exp(a.real, a.exponent, context.prec, "n"))
+    if not a.imag:
+        return real
+    return context.mpc(real, context.make_mpf(libmp.from_man_exp(a.imag, a.exponent, context.prec, "n")))
+
+
+class WidePolynomial:
+    """A polynomial with rational coefficients, without its common denominator, to be evaluated at wide numbers."""
+
+    def __init__(self, polynomial: fmpq_poly) -> None:
+        self.denominator = int(polynomial.denom())
+        self._exact = [int(c) for c in polynomial.numer().coeffs()]
+        self._slope = [k * c for k, c in enumerate(self._exact)][1:]
+        self._is_q = self._exact == [0, 1]
+        self._cut: dict[int, tuple[Coefficients, Coefficients]] = {}
+
+    def __call__(self, q: Wide, bits: int) -> Wide:
+        """The value times the denominator."""
+        if self._is_q:
+            return q
+        return _horner(self._at(bits)[0], q, bits)
+
+    @property
+    def vanishes_at_zero(self) -> bool:
+        """Whether 0 is a root, exactly."""
+        return not self._exact[0]
+
+    def slope(self, q: Wide, bits: int) -> Wide:
+        """The derivative times the denominator."""
+        return _horner(self._at(bits)[1], q, bits)
+
+    def _at(self, bits: int) -> tuple[Coefficients, Coefficients]:
+        if bits not in self._cut:
+            self._cut[bits] = _normalized(self._exact, bits), _normalized(self._slope, bits)
+        return self._cut[bits]
+
+
+def _normalized(coefficients: Sequence[int], bits: int) -> Coefficients:
+    """(mantissa of exactly `bits` bits, exponent), so that the last bit is the rounding of each."""
+    shifts = [c.bit_length() - bits for c in coefficients]
+    return [(c >> s if s > 0 else c << -s, s) for c, s in zip(coefficients, shifts, strict=True)]
+
+
+def _horner(coefficients: Coefficients, q: Wide, bits: int) -> Wide:
+    if not coefficients:
+        return ZERO
+    real, exponent = coefficients[-1]
+    imag, (q_real, q_imag, q_exponent) = 0, rounded(q, bits)
+    for mantissa, place in coefficients[-2::-1]:
+        real, imag, exponent = real * q_real - imag * q_imag, real * q_imag + imag * q_real, exponent + q_exponent
+        excess = max(real.bit_length(), imag.bit_length()) - bits
+        if excess > 0:
+            real, imag, exponent = real >> excess, imag >> excess, exponent + excess
+        gap = place - exponent
+        if not mantissa or gap < -bits:
+            continue
+        if gap > bits:  # all so far is below the last bit of this coefficient
+            real, imag, exponent = mantissa, 0, place
+        else:
+            real += mantissa << gap if gap >= 0 else mantissa >> -gap
+    return rounded(Wide(real, imag, exponent), bits)
+
+
+class WideProduct:
+    """constant · ∏ f_i^{e_i} over Q, evaluated at wide numbers."""
+
+    def __init__(self, constant: fmpq, factors: Factors) -> None:
+        self._factors = [(WidePolynomial(polynomial), exponent) for polynomial, exponent in factors]
+        for polynomial, exponent in self._factors:
+            constant *= fmpq(polynomial.denominator) ** -exponent
+        self._constant = constant
+
+    def __call__(self, q: Wide, bits: int) -> Wide:
+        """The value; `ZeroDivisionError` at a pole."""
+        top, bottom = Wide(int(self._constant.p), 0, 0), Wide(int(self._constant.q), 0, 0)
+        for polynomial, exponent in self._factors:
+            value = power(polynomial(q, bits), abs(exponent), bits)
+            if exponent > 0:
+                top = times(top, value, bits)
+            else:
+                bottom = times(bottom, value, bits)
+        return divided(top, bottom, bits)
+
+    def log_slope(self, q: Wide, bits: int) -> Wide:
+        """The logarithmic derivative Σ e_i f_i'/f_i."""
+        total = ZERO
+        for polynomial, exponent in self._factors:
+            term = divided(polynomial.slope(q, bits), polynomial(q, bits), bits)
+            total = plus(total, times(term, Wide(exponent, 0, 0), bits), bits)
+        return total
