@@ -16,14 +16,20 @@ __all__ = ["End", "Piece", "SharedEnd", "pieces_of"]
 Real = NDArray[np.float64]
 
 _INNERMOST = 1e-25  # of the smallest end of a band: what is left out of a trace there is below rounding
-_ULPS = 64  # of an atom's location: nearer points have no accurate distance
+_HARD = 1e-6  # to the power k, the same at a hard edge of order k: nearer, rounding hides the traces
+_BESIDE_ATOM = 1e-9  # of an atom's location: nearer points have no accurate distance
 _REACH = 1e7  # times the largest end: beyond, the series at infinity gives m
 _ROOTS = 3.0  # a step in the log of the distance from an edge beside one in log t: the solution goes like its root
 _LEAST_RATIO = 0.01  # of t in one step beside an edge
 _NEAR_EDGE = 0.3  # of t: distance from an edge within which traces go like its root
 
 
-End = tuple[float, bool]  # x, whether it is a square-root edge
+class End(NamedTuple):
+    """An end of a band: x, whether it is a square-root edge, and the order of a hard edge otherwise."""
+
+    x: float
+    fold: bool
+    order: float = 1.0
 
 
 class SharedEnd(NamedTuple):
@@ -113,27 +119,28 @@ def pieces_of(ends: Sequence[End], atoms: Sequence[float]) -> list[Piece]:
     """All pieces of the complement of the bands, ascending.
 
     Args:
-        ends: (x, whether it is a square-root edge) of the left and right end of each band, ascending.
+        ends: the left and right end of each band, ascending.
         atoms: points where traces may have poles; 0 is always one.
     """
     if not ends:
         return []  # nothing to start from
-    known = [abs(x) for x in (*(x for x, _ in ends), *atoms) if x]
-    scales = (_INNERMOST * min(known), _REACH * max(known))
-    bounds = [(-np.inf, False), *ends, (np.inf, False)]
+    known = [abs(x) for x in (*(end.x for end in ends), *atoms) if x]
+    order = max(end.order for end in ends)
+    scales = (max(_INNERMOST, _HARD**order if order > 1 else 0.0) * min(known), _REACH * max(known))
+    bounds = [End(-np.inf, False), *ends, End(np.inf, False)]
     found: list[Piece] = []
-    for (low, low_fold), (high, high_fold) in zip(bounds[::2], bounds[1::2], strict=True):
-        cuts = sorted({x for x in (0.0, *atoms) if low < x < high})
-        points = [(low, low_fold), *((x, False) for x in cuts), (high, high_fold)]
+    for low, high in zip(bounds[::2], bounds[1::2], strict=True):
+        cuts = sorted({x for x in (0.0, *atoms) if low.x < x < high.x})
+        points = [low, *(End(x, False) for x in cuts), high]
         for left, right in zip(points, points[1:], strict=False):
-            if left[0] < right[0]:
+            if left.x < right.x:
                 found += _pieces_between(left, right, scales)
     return found
 
 
 def _pieces_between(left: End, right: End, scales: tuple[float, float]) -> list[Piece]:
     """One piece, or two that meet halfway between two origins; `scales` are the least and the largest t."""
-    (low, low_fold), (high, high_fold) = left, right
+    (low, low_fold, _), (high, high_fold, _) = left, right
     low_origin, high_origin = np.isfinite(low) and not low_fold, np.isfinite(high) and not high_fold
     if low_origin and high_origin:
         middle = (low + high) / 2
@@ -152,4 +159,4 @@ def _pieces_between(left: End, right: End, scales: tuple[float, float]) -> list[
 
 def _innermost(origin: float, scales: tuple[float, float]) -> float:
     """The least t about an origin."""
-    return _ULPS * float(np.spacing(abs(origin))) if origin else scales[0]
+    return _BESIDE_ATOM * abs(origin) if origin else scales[0]

@@ -34,6 +34,7 @@ _GROWTH, _SHRINKING = 1.7, 0.3  # of the step when it succeeds, and when not
 _RESOLVED = 1e-13  # last coefficients over the size of a trace: Newton's method then starts at rounding
 _SMALL = 1e-3  # share of a panel's largest value to which a trace that crosses zero is resolved
 _DEPTH = 7  # halvings of a panel: what is still rough then is left to Newton's method
+_SMOOTH, _GAIN = 4, 0.1  # from this depth on, what halving improves by less is rounding
 _FIRST_PANELS = 4
 _NODES = chebyshev.chebpts1(NODES)
 _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_NODES, NODES - 1))
@@ -44,7 +45,7 @@ class GapSolutions:
 
     Args:
         axis: solutions on the real axis.
-        ends: (x, whether it is a square-root edge) of the left and right end of each band, ascending.
+        ends: the left and right end of each band, ascending.
         atoms: where atoms are.
         inside: x ↦ the solutions at points in bands.
     """
@@ -97,7 +98,7 @@ class GapSolutions:
             starts: Points = []
             for edge in piece.edges:
                 x = float(piece.point(np.array(edge)))
-                others = [abs(x - end) for end, _ in ends if end != x]
+                others = [abs(x - end.x) for end in ends if end.x != x]
                 distance = _BESIDE * min(*others, abs(x) or np.inf, piece.high - piece.low)
                 outwards = 1 if edge == piece.low else -1
                 u = inside(np.array([x - piece.sign * outwards * distance]))[0]
@@ -186,26 +187,29 @@ class GapSolutions:
     def _panels_of(self, known: list[Points]) -> list[_Panels]:
         """Panels of every piece, halved until the traces are resolved."""
         angles = np.linspace(0, np.pi / 2, _FIRST_PANELS + 1)
-        todo = [(k, *pair) for k in range(len(known)) if known[k] for pair in zip(angles, angles[1:], strict=False)]
+        todo = [
+            (k, *pair, np.inf) for k in range(len(known)) if known[k] for pair in zip(angles, angles[1:], strict=False)
+        ]
         finished: list[list[_Panel]] = [[] for _ in known]
         for depth in range(_DEPTH + 1):
             if not todo:
                 break
-            maps = [self._pieces[k].map for k, _, _ in todo]
-            t = [x.point((a + b) / 2 + (b - a) / 2 * _NODES) for x, (_, a, b) in zip(maps, todo, strict=True)]
+            maps = [self._pieces[k].map for k, *_ in todo]
+            t = [x.point((a + b) / 2 + (b - a) / 2 * _NODES) for x, (_, a, b, _) in zip(maps, todo, strict=True)]
             starts = [
-                self._from_nearest(self._pieces[k], known[k], here) for here, (k, _, _) in zip(t, todo, strict=True)
+                self._from_nearest(self._pieces[k], known[k], here) for here, (k, *_) in zip(t, todo, strict=True)
             ]
-            x = [self._pieces[k].point(here) for here, (k, _, _) in zip(t, todo, strict=True)]
+            x = [self._pieces[k].point(here) for here, (k, *_) in zip(t, todo, strict=True)]
             u, good = self._axis.in_gap(np.concatenate(starts), np.concatenate(x))
             u[~good] = np.nan
             children = []
-            for (k, low, high), here, values in zip(todo, t, u.reshape(len(todo), NODES, -1), strict=True):
-                panel, resolved = _panel(low, here, values)
-                if resolved or depth == _DEPTH:
+            for (k, low, high, before), here, values in zip(todo, t, u.reshape(len(todo), NODES, -1), strict=True):
+                panel, rough = _panel(low, here, values)
+                noise = depth >= _SMOOTH and rough > _GAIN * before
+                if rough <= _RESOLVED or noise or depth == _DEPTH:
                     finished[k].append(panel)
                 else:
-                    children += [(k, low, (low + high) / 2), (k, (low + high) / 2, high)]
+                    children += [(k, low, (low + high) / 2, rough), (k, (low + high) / 2, high, rough)]
             todo = children
         return [_Panels(sorted(panels, key=lambda panel: panel.low), self._axis.equation.count) for panels in finished]
 
@@ -257,8 +261,8 @@ class _Panels:
         return np.asarray(series * t[:, None] ** self._powers[panel])
 
 
-def _panel(low: float, t: Real, values: Real) -> tuple[_Panel, bool]:
-    """A panel from its nodes, and whether its traces are resolved."""
+def _panel(low: float, t: Real, values: Real) -> tuple[_Panel, float]:
+    """A panel from its nodes, and its last coefficients over the size of the traces."""
     with np.errstate(all="ignore"):
         powers = np.log(values[-1] / values[0]) / np.log(t[-1] / t[0])
         powers = np.where(np.isfinite(powers) & (np.abs(powers) < _STEEPEST), powers, 0.0)
@@ -266,4 +270,6 @@ def _panel(low: float, t: Real, values: Real) -> tuple[_Panel, bool]:
         scaled = values * t[:, None] ** -powers
     coefficients = _TO_COEFFICIENTS @ scaled
     size = np.maximum(np.abs(scaled).min(axis=0), _SMALL * np.abs(scaled).max(axis=0))
-    return _Panel(low, coefficients, powers), bool(np.all(np.abs(coefficients[-2:]) <= _RESOLVED * size))
+    with np.errstate(all="ignore"):
+        rough = np.max(np.where(size > 0, np.abs(coefficients[-2:]) / size, 0.0))
+    return _Panel(low, coefficients, powers), float(rough) if np.isfinite(rough) else np.inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,9 @@ from freeattn.numerics.bands import BandMap, PanelBand, build_panels
 from freeattn.numerics.descent import Descent
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.folds import Fold
+from freeattn.numerics.gap_pieces import End
 from freeattn.numerics.gap_solutions import GapSolutions
+from freeattn.numerics.hard_edge import HardEdge, fitted
 from freeattn.numerics.panel_engine import PanelEngine, near_edge
 from freeattn.numerics.precise_integrals import PreciseIntegrals, as_number
 from freeattn.numerics.precise_traces import PreciseTraces
@@ -36,6 +38,7 @@ _DEVIATIONS = np.linspace(-3.03, 2.97, 19)  # where most of a law lies, however 
 _MASS_TOLERANCE = 1e-9
 _RELIABLE = 1e-6  # relative error by rounding beyond which no number is returned
 _ZERO = 1e-12  # of ∫ν(dt)/|t − z| ≥ 1/(|z| + reach): what rounding may leave of an m that vanishes in a gap
+_HARD_EDGE = 1e-4  # of the support: nearer to 0 there may be a series
 _DOUBLE_EDGES = 20  # digits up to which an edge is rounded to a double afterwards
 _EDGE_ULPS = 4  # of x: an edge given as a double
 _NEAR_ENDS = 1e-2  # angle from the ends of a band within which the series of the panels is accurate
@@ -208,14 +211,38 @@ class NetworkEngine(PanelEngine):
     @np.errstate(all="ignore")
     def stieltjes(self, z: Complex) -> Complex:
         result = np.empty(z.shape, dtype=complex)
-        real = z.imag == 0
-        if (~real).any():
-            upper = np.where(z.imag > 0, z, np.conj(z))[~real]
-            m = self._checked_output(self._descent.solve(upper), upper)
-            result[~real] = np.where(z.imag[~real] > 0, m, np.conj(m))
-        if real.any():
-            result[real] = self._boundary_value(z.real[real])
-        return result
+        real, edge = z.imag == 0, self._beside_hard_edge(z)
+        upper = np.where(z.imag > 0, z, np.conj(z))
+        for chosen, transform in (
+            (edge, lambda points: cast(HardEdge, self._hard_edge).stieltjes(points)),
+            (~edge & ~real, lambda points: self._checked_output(self._descent.solve(points), points)),
+            (~edge & real, lambda points: self._boundary_value(points.real)),
+        ):
+            if chosen.any():
+                result[chosen] = transform(np.where(real, z.real + 0j, upper)[chosen])
+        return np.where(z.imag >= 0, result, np.conj(result))
+
+    def _beside_hard_edge(self, z: Complex) -> NDArray[np.bool_]:
+        small = (np.abs(z) < _HARD_EDGE * self._reach) & (z != 0)
+        if not small.any() or self._hard_edge is None:
+            return np.zeros(z.shape, dtype=bool)
+        return small & (np.abs(z) < self._hard_edge.radius)
+
+    @cached_property
+    def _hard_edge(self) -> HardEdge | None:
+        """The series at a hard edge at 0, where the law lies on one side of it."""
+        hard = [stretch for stretch in self._stretches if stretch.order > 1]
+        if len(hard) != 1 or any(min(s.ends) < 0 < max(s.ends) for s in self._stretches):
+            return None
+        above = hard[0].left is None
+        size = min(abs(end) for stretch in self._stretches for end in stretch.ends if end)
+
+        def transform(x: Array) -> Array:
+            u, good = self._gaps.solve(x)
+            u[~good] = np.nan
+            return self._output(u, x).real
+
+        return fitted(transform, hard[0].order, size, above)
 
     def _checked_output(self, u: Complex, z: Complex) -> Complex:
         matrices = self._equation.matrices(u, z)
@@ -274,7 +301,7 @@ class NetworkEngine(PanelEngine):
     @cached_property
     def _gaps(self) -> GapSolutions:
         ends = [
-            (end, fold is not None)
+            End(end, fold is not None, 1.0 if fold else float(stretch.order))
             for stretch in self._stretches for end, fold in zip(stretch.ends, (stretch.left, stretch.right), strict=True)
         ]
         return GapSolutions(self._axis, ends, self._atoms, self._inside)
