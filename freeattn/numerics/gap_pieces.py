@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ class End(NamedTuple):
 
 
 class SharedEnd(NamedTuple):
-    """One point (0, an atom, infinity or a cut) as the t of two pieces, and whether they lie on opposite sides of it."""
+    """One point (0, an atom, infinity or a cut) as the t of two pieces; whether they lie on opposite sides of it."""
 
     ours: float
     theirs: float
@@ -105,7 +106,7 @@ class Piece:
         return SharedEnd(self.high, other.high, True) if self.endless and other.endless else None
 
     def root_step(self, t: Real, there: Real) -> tuple[Real, NDArray[np.bool_]]:
-        """The step dt = ±2r·dr that goes with one in r, the root of the distance from the nearest edge; where to use it."""
+        """dt = ±2r·dr for a step in r, the root of the distance from the nearest edge, and where that edge is near."""
         if not self.edges:
             return there - t, np.zeros(t.shape, dtype=bool)
         ends = np.array(self.edges)
@@ -132,7 +133,7 @@ def pieces_of(ends: Sequence[End], atoms: Sequence[float]) -> list[Piece]:
     for low, high in zip(bounds[::2], bounds[1::2], strict=True):
         cuts = sorted({x for x in (0.0, *atoms) if low.x < x < high.x})
         points = [low, *(End(x, False) for x in cuts), high]
-        for left, right in zip(points, points[1:], strict=False):
+        for left, right in pairwise(points):
             if left.x < right.x:
                 found += _pieces_between(left, right, scales)
     return found

@@ -8,6 +8,7 @@ powers of t taken out; from there Newton's method needs a step or two anywhere, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ class GapSolutions:
         inside: x ↦ the solutions at points in bands.
     """
 
+    @np.errstate(all="ignore")  # numbers that are not finite are no solutions
     def __init__(
         self, axis: Axis, ends: Sequence[End], atoms: Sequence[float], inside: Callable[[Real], Complex]
     ) -> None:
@@ -58,6 +60,7 @@ class GapSolutions:
         known = self._skeletons(self._edge_starts(ends, inside))
         self._panels = self._panels_of(known)
 
+    @np.errstate(all="ignore")
     def solve(self, x: Real) -> tuple[Real, Mask]:
         """(solution, whether it is the physical one) at points outside the bands.
 
@@ -80,7 +83,7 @@ class GapSolutions:
         return u, good
 
     def innermost(self, x: Real) -> Real:
-        """Points nearer to 0 than any series in x needs, moved to where the leading terms are left; others as they are."""
+        """The points, those that only leading terms in x reach moved away from 0 to where these begin."""
         result = x.copy()
         for piece, panels in zip(self._pieces, self._panels, strict=True):
             t = piece.distance(x)
@@ -157,11 +160,10 @@ class GapSolutions:
         matrices = self._axis.equation.matrices(u, piece.point(t))
         tangent = piece.sign * self._axis.equation.tangent(matrices)
         step, near = piece.root_step(t, there)
-        with np.errstate(all="ignore"):
-            power = t[:, None] * tangent / u
-            moved = u * (there / t)[:, None] ** power
-            moved = np.where(np.isfinite(moved) & (np.abs(power) < _STEEPEST), moved, u)
-            moved = np.where(near[:, None], u + tangent * step[:, None], moved)
+        power = t[:, None] * tangent / u
+        moved = u * (there / t)[:, None] ** power
+        moved = np.where(np.isfinite(moved) & (np.abs(power) < _STEEPEST), moved, u)
+        moved = np.where(near[:, None], u + tangent * step[:, None], moved)
         return np.where(np.isfinite(moved), moved, u)
 
     def _crossed(self, found: list[Points]) -> list[Points]:
@@ -176,8 +178,7 @@ class GapSolutions:
                 t, u = found[j][place]
                 if t == end.theirs and len(found[j]) > 1:
                     beyond, other = found[j][place + (1 if place == 0 else -1)]
-                    with np.errstate(all="ignore"):
-                        power = np.log(other / u) / np.log(beyond / t)
+                    power = np.log(other / u) / np.log(beyond / t)
                     odd = np.isfinite(power) & (np.round(power) % 2 == 1) & end.opposite
                     result[k] = [(end.ours, np.where(odd, -u, u))]
         return result
@@ -187,9 +188,7 @@ class GapSolutions:
     def _panels_of(self, known: list[Points]) -> list[_Panels]:
         """Panels of every piece, halved until the traces are resolved."""
         angles = np.linspace(0, np.pi / 2, _FIRST_PANELS + 1)
-        todo = [
-            (k, *pair, np.inf) for k in range(len(known)) if known[k] for pair in zip(angles, angles[1:], strict=False)
-        ]
+        todo = [(k, *pair, np.inf) for k in range(len(known)) if known[k] for pair in pairwise(angles)]
         finished: list[list[_Panel]] = [[] for _ in known]
         for depth in range(_DEPTH + 1):
             if not todo:
@@ -204,8 +203,9 @@ class GapSolutions:
             u[~good] = np.nan
             children = []
             for (k, low, high, before), here, values in zip(todo, t, u.reshape(len(todo), NODES, -1), strict=True):
+                known[k] += [(float(at), u) for at, u in zip(here, values, strict=True) if np.isfinite(u[0])]
                 panel, rough = _panel(low, here, values)
-                noise = depth >= _SMOOTH and rough > _GAIN * before
+                noise = depth >= _SMOOTH and np.isfinite(rough) and rough > _GAIN * before
                 if rough <= _RESOLVED or noise or depth == _DEPTH:
                     finished[k].append(panel)
                 else:
@@ -263,13 +263,13 @@ class _Panels:
 
 def _panel(low: float, t: Real, values: Real) -> tuple[_Panel, float]:
     """A panel from its nodes, and its last coefficients over the size of the traces."""
-    with np.errstate(all="ignore"):
-        powers = np.log(values[-1] / values[0]) / np.log(t[-1] / t[0])
-        powers = np.where(np.isfinite(powers) & (np.abs(powers) < _STEEPEST), powers, 0.0)
-        powers = np.where(np.abs(powers - np.round(powers)) < _INTEGER, np.round(powers), powers)
-        scaled = values * t[:, None] ** -powers
+    powers = np.log(values[-1] / values[0]) / np.log(t[-1] / t[0])
+    powers = np.where(np.isfinite(powers) & (np.abs(powers) < _STEEPEST), powers, 0.0)
+    powers = np.where(np.abs(powers - np.round(powers)) < _INTEGER, np.round(powers), powers)
+    scaled = values * t[:, None] ** -powers
     coefficients = _TO_COEFFICIENTS @ scaled
     size = np.maximum(np.abs(scaled).min(axis=0), _SMALL * np.abs(scaled).max(axis=0))
-    with np.errstate(all="ignore"):
-        rough = np.max(np.where(size > 0, np.abs(coefficients[-2:]) / size, 0.0))
-    return _Panel(low, coefficients, powers), float(rough) if np.isfinite(rough) else np.inf
+    if not np.isfinite(coefficients).all():
+        return _Panel(low, coefficients, powers), np.inf
+    rough = np.max(np.abs(coefficients[-2:]) / np.where(size > 0, size, np.inf))
+    return _Panel(low, coefficients, powers), float(rough)

@@ -23,8 +23,8 @@ Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _DEGREE, _POINTS = 6, 24
-_LEAST, _LARGEST = 2e-3, 0.05  # of |z|^{1/(2k)} over the size of the law: where f is fitted
-_MISFIT = 1e-8  # of f at the fitted points: beyond, the law has other scales so near 0 and there is no series
+_LEAST, _LARGEST = 1e-3, (0.05, 0.02, 0.01)  # of |z|^{1/(2k)} over the size of the law: where f is fitted
+_MISFIT = 1e-10  # of f at the fitted points: beyond, the law has other scales so near 0
 
 
 class HardEdge(NamedTuple):
@@ -55,13 +55,14 @@ def fitted(transform: Callable[[Real], Real], order: Fraction, size: float, abov
         size: the scale of the law nearest to 0.
     """
     k = float(order)
-    sigma = np.geomspace(_LEAST, _LARGEST, _POINTS)
-    t = size * sigma ** (2 * k)
-    f = transform(-t if above else t) * (1 if above else -1) * sigma ** (2 * k - 2)
-    if not np.isfinite(f).all():
-        return None
-    powers, weights = (sigma[:, None] / _LARGEST) ** np.arange(_DEGREE + 1), sigma**2
-    found = np.linalg.lstsq(powers * weights[:, None], f * weights, rcond=None)[0]
-    if np.max(np.abs(powers @ found - f)) > _MISFIT * np.max(np.abs(f)):
-        return None
-    return HardEdge(order, size, float(t[0]), above, found / _LARGEST ** np.arange(_DEGREE + 1))
+    for largest in _LARGEST:
+        sigma = np.geomspace(_LEAST, largest, _POINTS)
+        t = size * sigma ** (2 * k)
+        f = transform(-t if above else t) * (1 if above else -1) * sigma ** (2 * k - 2)
+        powers, weights = (sigma[:, None] / largest) ** np.arange(_DEGREE + 1), sigma**2
+        if not np.isfinite(f).all():
+            continue
+        found = np.linalg.lstsq(powers * weights[:, None], f * weights, rcond=None)[0]
+        if np.max(np.abs(powers @ found - f)) <= _MISFIT * np.max(np.abs(f)):
+            return HardEdge(order, size, float(t[0]), above, found / largest ** np.arange(_DEGREE + 1))
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,14 +212,14 @@ class NetworkEngine(PanelEngine):
     def stieltjes(self, z: Complex) -> Complex:
         result = np.empty(z.shape, dtype=complex)
         real, edge = z.imag == 0, self._beside_hard_edge(z)
-        upper = np.where(z.imag > 0, z, np.conj(z))
-        for chosen, transform in (
-            (edge, lambda points: cast(HardEdge, self._hard_edge).stieltjes(points)),
-            (~edge & ~real, lambda points: self._checked_output(self._descent.solve(points), points)),
-            (~edge & real, lambda points: self._boundary_value(points.real)),
-        ):
-            if chosen.any():
-                result[chosen] = transform(np.where(real, z.real + 0j, upper)[chosen])
+        upper = z.real + 1j * np.abs(z.imag)
+        if self._hard_edge is not None and edge.any():
+            result[edge] = self._hard_edge.stieltjes(upper[edge])
+        above, axis = ~edge & ~real, ~edge & real
+        if above.any():
+            result[above] = self._checked_output(self._descent.solve(upper[above]), upper[above])
+        if axis.any():
+            result[axis] = self._boundary_value(z.real[axis])
         return np.where(z.imag >= 0, result, np.conj(result))
 
     def _beside_hard_edge(self, z: Complex) -> NDArray[np.bool_]:
@@ -240,7 +240,7 @@ class NetworkEngine(PanelEngine):
         def transform(x: Array) -> Array:
             u, good = self._gaps.solve(x)
             u[~good] = np.nan
-            return self._output(u, x).real
+            return self._output(u.astype(complex), x.astype(complex)).real
 
         return fitted(transform, hard[0].order, size, above)
 
@@ -301,8 +301,8 @@ class NetworkEngine(PanelEngine):
     @cached_property
     def _gaps(self) -> GapSolutions:
         ends = [
-            End(end, fold is not None, 1.0 if fold else float(stretch.order))
-            for stretch in self._stretches for end, fold in zip(stretch.ends, (stretch.left, stretch.right), strict=True)
+            End(end, fold is not None, 1.0 if fold else float(stretch.order)) for stretch in self._stretches
+            for end, fold in zip(stretch.ends, (stretch.left, stretch.right), strict=True)
         ]
         return GapSolutions(self._axis, ends, self._atoms, self._inside)
 
@@ -332,6 +332,7 @@ class NetworkEngine(PanelEngine):
             self._precise[digits] = PreciseTraces(self._tables(digits + guard), self._equation, digits, guard)
         return self._precise[digits]
 
+    @np.errstate(all="ignore")  # as above
     def stieltjes_to(self, z: Any, digits: int) -> Any:
         precise = self._traces(digits)
         number = as_number(precise.context, z)
