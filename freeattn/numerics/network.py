@@ -112,7 +112,7 @@ class NetworkEngine(PanelEngine):
 
     def _panels_of(self, stretch: Stretch) -> PanelBand:
         left, right = stretch.ends
-        order = float(stretch.order) if stretch.order > 1 else 0.0
+        order = stretch.map_order
         hard_right = bool(order) and stretch.right is None
 
         def solve(x: Array, start: Complex | None) -> tuple[Complex, Array]:
