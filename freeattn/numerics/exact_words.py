@@ -144,7 +144,8 @@ def engine_of(exact: ExactWords) -> NetworkEngine:
         square = (second - sum(float(atom.weight) * atom.location**2 for atom in exact.atoms)) / mass
         centre = (mean, max(square - mean**2, 0.0) ** 0.5)
     cancelling = 2 * _ENDLESS if exact.endless else 0
-    return NetworkEngine(exact.tables, second**0.5, mass, exact.signed, centre, cancelling)
+    atoms = tuple(atom.location for atom in exact.atoms)
+    return NetworkEngine(exact.tables, second**0.5, mass, exact.signed, atoms, centre, cancelling)
 
 
 def words_law(source: Attention | Expression, of: str, sizes: Mapping[Any, Any] | None) -> ExactWords:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from freeattn.numerics.bands import BandMap, PanelBand, build_panels
 from freeattn.numerics.descent import Descent
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.folds import Fold
+from freeattn.numerics.gap_pieces import End
+from freeattn.numerics.gap_solutions import GapSolutions
+from freeattn.numerics.hard_edge import HardEdge, fitted
 from freeattn.numerics.panel_engine import PanelEngine, near_edge
 from freeattn.numerics.precise_integrals import PreciseIntegrals, as_number
 from freeattn.numerics.precise_traces import PreciseTraces
@@ -33,6 +37,8 @@ _MOST_GAPS = 12  # that are found one after another inside bands of one grid
 _DEVIATIONS = np.linspace(-3.03, 2.97, 19)  # where most of a law lies, however narrow; not on edges such as ±2
 _MASS_TOLERANCE = 1e-9
 _RELIABLE = 1e-6  # relative error by rounding beyond which no number is returned
+_ZERO = 1e-12  # of ∫ν(dt)/|t − z| ≥ 1/(|z| + reach): what rounding may leave of an m that vanishes in a gap
+_HARD_EDGE = 1e-4  # of the support: nearer to 0 there may be a series
 _DOUBLE_EDGES = 20  # digits up to which an edge is rounded to a double afterwards
 _EDGE_ULPS = 4  # of x: an edge given as a double
 _NEAR_ENDS = 1e-2  # angle from the ends of a band within which the series of the panels is accurate
@@ -55,6 +61,7 @@ class NetworkEngine(PanelEngine):
         size: order of magnitude of the law: the root of its second moment.
         mass: mass of the continuous part.
         signed: whether the law may have support below 0.
+        atoms: where atoms are.
         centre: mean and standard deviation of the continuous part, near which a narrow law lives.
         cancelling: decimal digits that terms of very unequal size, such as 1 and 1/h, cost at most.
 
@@ -64,8 +71,9 @@ class NetworkEngine(PanelEngine):
 
     def __init__(
         self, tables: Callable[[int], DysonTables], size: float, mass: float, signed: bool = False,
-        centre: tuple[float, float] = (0.0, 0.0), cancelling: int = 0,
+        atoms: tuple[float, ...] = (), centre: tuple[float, float] = (0.0, 0.0), cancelling: int = 0,
     ) -> None:
+        self._atoms = atoms
         self._cancelling = cancelling
         self._extra = centre[0] + centre[1] * _DEVIATIONS
         self._tables = tables
@@ -104,7 +112,7 @@ class NetworkEngine(PanelEngine):
 
     def _panels_of(self, stretch: Stretch) -> PanelBand:
         left, right = stretch.ends
-        order = float(stretch.order) if stretch.order > 1 else 0.0
+        order = stretch.map_order
         hard_right = bool(order) and stretch.right is None
 
         def solve(x: Array, start: Complex | None) -> tuple[Complex, Array]:
@@ -203,44 +211,108 @@ class NetworkEngine(PanelEngine):
     @np.errstate(all="ignore")
     def stieltjes(self, z: Complex) -> Complex:
         result = np.empty(z.shape, dtype=complex)
-        real = z.imag == 0
-        if (~real).any():
-            upper = np.where(z.imag > 0, z, np.conj(z))[~real]
-            m = self._checked_output(self._descent.solve(upper), upper)
-            result[~real] = np.where(z.imag[~real] > 0, m, np.conj(m))
-        if real.any():
-            x = z.real[real]
-            result[real] = self._checked_output(self._on_axis(x), x.astype(complex))
-        return result
+        real, edge = z.imag == 0, self._beside_hard_edge(z)
+        upper = z.real + 1j * np.abs(z.imag)
+        if self._hard_edge is not None and edge.any():
+            result[edge] = self._hard_edge.stieltjes(upper[edge])
+        above, axis = ~edge & ~real, ~edge & real
+        if above.any():
+            result[above] = self._checked_output(self._descent.solve(upper[above]), upper[above])
+        if axis.any():
+            result[axis] = self._boundary_value(z.real[axis])
+        return np.where(z.imag >= 0, result, np.conj(result))
+
+    def _beside_hard_edge(self, z: Complex) -> NDArray[np.bool_]:
+        small = (np.abs(z) < _HARD_EDGE * self._reach) & (z != 0)
+        if not small.any() or self._hard_edge is None:
+            return np.zeros(z.shape, dtype=bool)
+        return small & (np.abs(z) < self._hard_edge.radius)
+
+    @cached_property
+    def _hard_edge(self) -> HardEdge | None:
+        """The series at a hard edge at 0, where the law lies on one side of it."""
+        hard = [stretch for stretch in self._stretches if stretch.order > 1]
+        if len(hard) != 1 or any(min(s.ends) < 0 < max(s.ends) for s in self._stretches):
+            return None
+        above = hard[0].left is None
+        size = min(abs(end) for stretch in self._stretches for end in stretch.ends if end)
+
+        def transform(x: Array) -> Array:
+            u, good = self._gaps.solve(x)
+            u[~good] = np.nan
+            return self._output(u.astype(complex), x.astype(complex)).real
+
+        return fitted(transform, hard[0].order, size, above)
 
     def _checked_output(self, u: Complex, z: Complex) -> Complex:
         matrices = self._equation.matrices(u, z)
         m = self._equation.output(matrices)
-        self._refuse_singular(z, self._equation.output_error(u, z, matrices) <= _RELIABLE * np.abs(m))
+        size = np.maximum(_RELIABLE * np.abs(m), _ZERO / (np.abs(z) + self._reach))
+        self._refuse_singular(z, self._equation.output_error(u, z, matrices) <= size)
         return m
+
+    def _boundary_value(self, x: Array) -> Complex:
+        """m at real points; at an edge that of the fold, whose distance from the point is rounding."""
+        near = self._gaps.innermost(x)
+        u, edges = self._on_axis(near), np.isfinite(self._at_edge(x)).all(axis=1)
+        m = np.empty(x.shape, dtype=complex)
+        for chosen, output in ((edges, self._output), (~edges, self._checked_output)):
+            if chosen.any():
+                m[chosen] = output(u[chosen], near[chosen].astype(complex))
+        return m * np.where(near == x, 1.0, near / x) if 0.0 in self._atoms else m
+
+    def _output(self, u: Complex, z: Complex) -> Complex:
+        return self._equation.output(self._equation.matrices(u, z))
+
+    @cached_property
+    def _reach(self) -> float:
+        """The largest modulus of a point of the support."""
+        ends = [abs(end) for stretch in self._stretches for end in stretch.ends]
+        return max([*ends, *(abs(atom) for atom in self._atoms)])
 
     def _on_axis(self, x: Array) -> Complex:
         """The solution at real points, boundary values from the upper half-plane."""
-        u = np.full((x.size, self._equation.count), np.nan + 0j)
+        u = self._at_edge(x)
         for panel, stretch in zip(self.panels, self._stretches, strict=True):
             if panel.map.order and (x == panel.map.hard_end).any():
                 raise InputError(
                     "z", panel.map.hard_end, "a point off the hard edge, where the Stieltjes transform is infinite"
                 )
-            inside = (x > panel.map.left) & (x < panel.map.right)
+            inside = (x > panel.map.left) & (x < panel.map.right) & np.isnan(u).any(axis=1)
             if inside.any():
                 u[inside] = self._solve_band(x[inside], panel.guess(panel.map.angle(x[inside])), stretch)[0]
-        outside = np.isnan(u).any(axis=1)
-        if outside.any():
-            status, u[outside] = self._axis.classify(x[outside])
-            near = self._at_edge(x[outside])
-            u[outside] = np.where(np.isnan(near), u[outside], near)
-            status = np.where(np.isnan(near).any(axis=1), status, GAP)
+        outside = np.flatnonzero(np.isnan(u).any(axis=1))
+        if outside.size:
+            u[outside] = self._in_gaps(x[outside])
+        return u
+
+    def _in_gaps(self, x: Array) -> Array:
+        u, good = self._gaps.solve(x)
+        if not good.all():
+            status, found = self._axis.classify(x[~good])
             if not (status == GAP).all():
                 raise ConvergenceError(
-                    f"the Stieltjes transform at {x[outside][status != GAP][0]!r}", 1.0, 0.0,
+                    f"the Stieltjes transform at {x[~good][status != GAP][0]!r}", 1.0, 0.0,
                     "the point is too near an edge, or 0: take another point, or Im z > 0",
                 )
+            u[~good] = found.real
+        return u
+
+    @cached_property
+    def _gaps(self) -> GapSolutions:
+        ends = [
+            End(end, fold is not None, 1.0 if fold else float(stretch.order)) for stretch in self._stretches
+            for end, fold in zip(stretch.ends, (stretch.left, stretch.right), strict=True)
+        ]
+        return GapSolutions(self._axis, ends, self._atoms, self._inside)
+
+    def _inside(self, x: Array) -> Complex:
+        """The solution at points in bands."""
+        u = np.empty((x.size, self._equation.count), dtype=complex)
+        for panel, stretch in zip(self.panels, self._stretches, strict=True):
+            here = (x > panel.map.left) & (x < panel.map.right)
+            if here.any():
+                u[here] = self._solve_band(x[here], panel.guess(panel.map.angle(x[here])), stretch)[0]
         return u
 
     def _at_edge(self, x: Array) -> Complex:
@@ -260,6 +332,7 @@ class NetworkEngine(PanelEngine):
             self._precise[digits] = PreciseTraces(self._tables(digits + guard), self._equation, digits, guard)
         return self._precise[digits]
 
+    @np.errstate(all="ignore")  # as above
     def stieltjes_to(self, z: Any, digits: int) -> Any:
         precise = self._traces(digits)
         number = as_number(precise.context, z)

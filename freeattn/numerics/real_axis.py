@@ -22,6 +22,7 @@ UNKNOWN, BAND, GAP = 0, 1, 2
 _HEIGHTS = (1e-2, 1e-4, 1e-7, 1e-10)  # Im z over |x| from which the axis is tried
 _AROUND = 0.3  # Im z over |x| on the way around an edge
 _VISIBLE = 1e-12  # Im m over |m| below which a solution counts as real
+_DOUBTFUL = 1e-6  # Im m over |m| below which it is compared with the rounding of m
 _STEEPEST = 3.0  # power of x beyond which a trace is not continued as one
 
 
@@ -77,9 +78,14 @@ class Axis:
     def in_band(self, start: Complex, x: Real) -> tuple[Complex, Mask]:
         """Newton on the axis: (solution, whether it is the physical one of a band)."""
         u, good = self.equation.newton(start, x.astype(complex))
-        m = self.equation.output(self.equation.matrices(u, x.astype(complex)))
+        matrices = self.equation.matrices(u, x.astype(complex))
+        m = self.equation.output(matrices)
         with np.errstate(all="ignore"):
             good &= m.imag > _VISIBLE * np.abs(m)
+            small = np.flatnonzero(good & (m.imag < _DOUBTFUL * np.abs(m)))
+            if small.size:  # a real solution of a law far from 0, such as S + 10⁵, has that much by rounding
+                error = self.equation.output_error(u[small], x[small].astype(complex), [g[small] for g in matrices])
+                good[small] = m.imag[small] > error
         if good.any():
             good[good] = self.equation.in_cone(u[good], x[good].astype(complex))
         return u, good

@@ -29,6 +29,10 @@ _INNERMOST = -15.0  # decades, for laws on both sides of 0: rounding of doubles
 _INWARDS = 7  # decades that a finer grid adds below
 _HIGHEST_ORDER = 64  # of a hard edge: as many factors have to vanish at one point
 _VANISHING = 1e-9  # a factor that goes like x^{1/k} is known to rounding only: smaller ones are zero for all we know
+_ROOT_OF_SINGULAR_VALUES = Fraction(4, 3)  # ρ ~ √s in s = √x
+_ROOT = Fraction(2, 3)  # ρ ~ √|x|
+_BESIDE_ROOT = 1e-9  # of the size of the law: where its power is measured, as ρ ~ √|x| is lost in rounding nearer to 0
+_WEAKEST = -0.22  # power of x that counts as a hard edge while a band is followed towards 0
 _DIVERGES = -0.02  # power of |x| below which ρ is taken to diverge at 0
 _POWER_TOLERANCE = 0.02  # of the power of x near 0, where corrections are of relative order x^{1/k}
 _NO_FOLD = 1e-8  # relative: Newton's method finds a square-root edge from much farther away
@@ -40,13 +44,21 @@ _HALVINGS = 60  # of an interval that holds an edge
 @dataclass(frozen=True)
 class Stretch:
     """One band: its edges (None for an end at 0 where the density meets no fold), solutions at points inside, and the
-    order k of a hard edge at 0 (1 without one; half of an odd number at a cusp of singular values)."""
+    order k of ρ ~ |x|^{1/k − 1} at an end that is 0 (1 without one; half of an odd number at a cusp of singular values,
+    4/3 where they start like √s, 2/3 at a square-root edge at 0 itself)."""
 
     left: Fold | None
     right: Fold | None
     x: Real
     traces: Complex
     order: Fraction = Fraction(1)
+
+    @property
+    def map_order(self) -> float:
+        """k for which the traces are smooth in the root x^{1/(2k)}; 0 without a hard edge."""
+        if self.order <= 1:
+            return 0.0
+        return float(self.order) if self.order.denominator <= 2 else self.order.numerator / 2
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -83,10 +95,10 @@ def find_stretches(
     if not found:
         raise BranchError("no band was found on the real axis")
     touching = [stretch for stretch in found if None in (stretch.left, stretch.right)]
-    if len(touching) == 2 and touching[0].order == touching[1].order == 1:
+    if len(touching) == 2 and max(stretch.order for stretch in touching) <= 1:
         below, above = touching
         whole = replace(
-            below, right=above.right, x=np.concatenate([below.x, above.x]),
+            below, right=above.right, order=Fraction(1), x=np.concatenate([below.x, above.x]),
             traces=np.concatenate([below.traces, above.traces]),
         )
         found = [stretch for stretch in found if stretch not in touching] + [whole]
@@ -108,6 +120,9 @@ def _half(axis: Axis, size: float, signed: bool, refine: int, extra: Real) -> li
         outer = _edge(axis, (x[last], u[last]), x[last + 1])
         inner = _edge(axis, (x[first], u[first]), x[first - 1]) if first else None
         order = Fraction(1) if first else _order(axis, x[0], u[0], signed)
+        if signed and not first and order == 1:
+            near = group[np.argmin(np.abs(np.log(x[group] / size / _BESIDE_ROOT)))]
+            order = _ROOT if abs(axis.power(u[near], x[near]) - 0.5) < _POWER_TOLERANCE else order
         left, right = (inner, outer) if size > 0 else (outer, inner)
         found.append(Stretch(left, right, x[group], u[group], order))
     return found
@@ -160,15 +175,16 @@ def _tracked(axis: Axis, x: float, u: Complex, factor: float, scale: tuple[float
 def _is_power_law(axis: Axis, x: float, u: Complex, size: float) -> bool:
     """Whether ρ ~ x^{1/k − 1} has held so far towards 0 that doubles would not see it end."""
     power = axis.power(u, x)
-    if not -1 < power < -0.3:
+    if not -1 < power < _WEAKEST:
         return False
     order = _nearest_order(power)
     return abs(float(1 / order) - 1 - power) < _POWER_TOLERANCE and abs(x / size) ** float(1 / order) < _VANISHING
 
 
 def _nearest_order(power: float) -> Fraction:
-    """k of the power 1/k − 1, a multiple of 1/2."""
-    return Fraction(max(round(2 / (1 + power)), 1), 2)
+    """k of the power 1/k − 1: a multiple of 1/2, or that of a square root of singular values, ρ ~ x^{−1/4}."""
+    found = Fraction(max(round(2 / (1 + power)), 1), 2)
+    return min(found, _ROOT_OF_SINGULAR_VALUES, key=lambda order: abs(float(1 / order) - 1 - power))
 
 
 def _order(axis: Axis, x: float, u: Complex, signed: bool) -> Fraction:
