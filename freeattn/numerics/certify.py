@@ -99,10 +99,10 @@ class Certifier:
         """(the equation to some digits, what one unit of the law is in the unit of the equation)."""
         if digits not in self._systems:
             weights = self._enclosed(digits)
-            exact = ExactTraces(weights.tables(), digits + _GUARD_DIGITS)
+            exact = ExactTraces(weights.tables(), self._balls, digits)
             per_unit, spread = rounded(weights.unit().inverse(), digits + _GUARD_DIGITS)
             width = exact.width + 2 * double_of(spread / per_unit)
-            self._systems[digits] = System(self.equation, exact, self._balls, width), per_unit
+            self._systems[digits] = System(exact, self._balls, width), per_unit
         return self._systems[digits]
 
     def assumptions(self, digits: int) -> tuple[Any, ...]:
@@ -144,7 +144,7 @@ class Certifier:
                 + ("do not increase" if real else "have no positive definite imaginary part")
             )
         place = UPPER if scaled[1] else (GAP if real else BAND)
-        ball = self._ball(system, root, scaled, digits, place)
+        ball = self._ball(system, root, digits, place)
         density = None
         if place == GAP:
             density = CertifiedBall(ball.midpoint * 0, ball.radius * 0)
@@ -156,16 +156,17 @@ class Certifier:
             z, place, ball, density, PROVED[place], self.assumptions(digits), BRANCHES[place], root.proof.share
         )
 
-    def _ball(self, system: System, root: Root, z: Pair, digits: int, place: str) -> CertifiedBall:
+    def _ball(self, system: System, root: Root, digits: int, place: str) -> CertifiedBall:
         _, per_unit = self.system(digits)
         wanted = 10.0**-digits
         for _ in range(_ROUNDS):
             value = value_of(root)
-            size = max(abs(double_of(part)) for part in value.middle)
+            size = value.middle.size
             radius = (value.radius + 2 * system.width * size) * double_of(per_unit) * (1 + 1e-12)
             if radius <= wanted * size * double_of(per_unit):
-                return ball_of((value.middle[0] * per_unit, value.middle[1] * per_unit), radius, digits, place == GAP)
-            root = refine(system, root, z)
+                x, y = value.middle.rational
+                return ball_of((x * per_unit, y * per_unit), radius, digits, place == GAP)
+            root = refine(system, root)
         raise CertificationError(f"the value is proved, but not to {digits} digits: radius {radius:.3g}")
 
     def know(self, folds: Sequence[tuple[Fold | None, Fold | None]]) -> None:
