@@ -36,9 +36,10 @@ Rows = list[list[tuple[int, int]]]
 
 _MOST_WIDTH = 1e-18  # relative: far below the rounding of doubles, which the enclosures of matrices allow for
 _BITS_PER_DIGIT = 3.33
-_GUARD_BITS = 50  # of unknowns and inverses, relative to their natural sizes
-_WEIGHT_BITS = 110  # of weights and of z, relative, beyond the digits
+_GUARD_BITS = 30  # of unknowns and inverses, relative to their natural sizes
+_WEIGHT_BITS = 70  # of weights and of z, relative, beyond the digits
 _MANTISSA = 53
+_WHOLE = 2.0**_MANTISSA
 
 
 class Dyadic(NamedTuple):
@@ -146,7 +147,7 @@ class ExactTraces:
 
     def __init__(self, tables: DysonTables, balls: TraceBalls, digits: int) -> None:
         self.bits = int(digits * _BITS_PER_DIGIT) + _GUARD_BITS
-        self._weight_bits = self.bits + _WEIGHT_BITS - _GUARD_BITS
+        self._weight_bits = int(digits * _BITS_PER_DIGIT) + _WEIGHT_BITS
         self.width = ldexp(1.0, -self._weight_bits)
         self.balls = balls
         self._sectors = [self._sector(sector) for sector in tables.sectors]
@@ -303,10 +304,15 @@ class ExactTraces:
 
 def subtract(target: Matrix, rows: Rows, matrix: Matrix) -> None:
     """target − rows·matrix, in place."""
+    if len(target) == 1:  # most sectors
+        for _, value in rows[0]:
+            target[0][0] -= value * matrix[0][0]
+        return
     for into, row in zip(target, rows, strict=True):
         for q, value in row:
-            for j, other in enumerate(matrix[q]):
-                into[j] -= value * other
+            if value:
+                for j, other in enumerate(matrix[q]):
+                    into[j] -= value * other
 
 
 def added(left: list[Matrix], right: list[Matrix]) -> list[Matrix]:
@@ -319,9 +325,11 @@ def added(left: list[Matrix], right: list[Matrix]) -> list[Matrix]:
 
 def up(value: float, bits: int) -> int:
     """value·2^bits, its fraction cut off."""
+    if not value:
+        return 0
     mantissa, exponent = frexp(value)
     shift = bits + exponent - _MANTISSA
-    whole = int(ldexp(mantissa, _MANTISSA))
+    whole = int(mantissa * _WHOLE)
     return whole << shift if shift >= 0 else -(-whole >> -shift) if whole < 0 else whole >> -shift
 
 

@@ -15,7 +15,6 @@ from math import frexp, ldexp
 from typing import Any, NamedTuple
 
 import numpy as np
-from flint import fmpq
 from numpy.typing import NDArray
 
 from freeattn.errors import CertificationError
@@ -27,6 +26,7 @@ from freeattn.numerics.root_proofs import (
     NOT_A_ROOT,
     WIDER,
     System,
+    Value,
     correction,
     disturbance_of,
     on_grid,
@@ -85,14 +85,15 @@ class ProvedFold(NamedTuple):
     right_end: bool
 
     @property
-    def edge(self) -> tuple[fmpq, float]:
-        """(x, bound of the distance of the edge from it), by one more application of Newton's map."""
+    def edge(self) -> Value:
+        """The edge, by one more application of Newton's map."""
         values, errors = _whole(self.place, self.residual, self.disturbed)
-        place, terms, moduli = len(self.place.phi), slack(len(values)), np.abs(self.proof.inverse)
+        place, terms = len(self.place.phi), slack(len(values))
         share = correction(self.proof, values, errors) / (1 - self.proof.share)
-        error = moduli @ (terms * np.abs(values) + errors) + self.proof.defect @ self.proof.size * share
-        moved, rest = self.place.point.z.plus(-float((self.proof.inverse @ values)[place]), 0.0)
-        return moved.rational[0], float(error[place] + rest) * (1 + terms)
+        row = self.proof.inverse[place]
+        error = np.abs(row) @ (terms * np.abs(values) + errors) + self.proof.defect[place] @ self.proof.size * share
+        moved, rest = self.place.point.z.plus(-float(row @ values), float(error))
+        return Value(moved, rest * (1 + terms))
 
 
 def prove_fold(system: System, fold: Fold) -> ProvedFold:
@@ -143,15 +144,30 @@ def _within(
     proof = contraction(_derivative(near, gauge), inverse, size)
     disturbed = _disturbance(system, near, u, x, phi)
     residual = system.exact.bordered(place.point, place.phi, place.turned, near.matrices, near.turned)
-    if not correction(proof, *_whole(place, residual, disturbed)) <= (1 - proof.share) * wide * (1 - slack(1)):
+    omega = correction(proof, *_whole(place, residual, disturbed))
+    if not omega <= (1 - proof.share) * wide * (1 - slack(1)):
         return None
-    if not (system.balls.definite(near.turned) or system.balls.definite(negative(near.turned))):
+    reach = omega / (1 - proof.share) * size * (1 + slack(1))
+    if not (_one_sign(system.balls, near.turned) or _one_sign(system.balls, _narrow(system, g, start, reach))):
         raise CertificationError(
             "the fold is not an edge of the law, or not provably: along its null vector the matrices of traces do not "
             "all change by definite amounts of one sign"
         )
     right_end = _real_side_above(near, gauge, phi, size[: count + 1])
     return ProvedFold(place, np.zeros(2 * count + 1), residual, disturbed, proof, radius, near, right_end)
+
+
+def _narrow(system: System, g: Real, start: tuple[Real, Real, Real], reach: Real) -> Ball:
+    """G Σφ G over the part of the neighbourhood in which the fold must lie."""
+    count = system.balls.count
+    matrices = system.balls.inverses(Ball(start[0], reach[:count]), Ball(start[1], reach[count]), g)
+    energy = system.balls.energy(Ball(start[2], reach[count + 1 :]))
+    return product(product(matrices, energy), matrices)
+
+
+def _one_sign(balls: TraceBalls, turned: Ball) -> bool:
+    """Whether all matrices of traces change by definite amounts of one sign."""
+    return balls.definite(turned) or balls.definite(negative(turned))
 
 
 def _whole(place: _Place, residual: Turned, disturbed: Real) -> tuple[Real, Real]:

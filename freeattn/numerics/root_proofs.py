@@ -167,8 +167,8 @@ def value_of(root: Root) -> Value:
     error += root.proof.defect @ root.reach
     slope = root.slope_of_output
     radius = slope.size @ error + (slope.radius + terms * np.abs(slope.middle)) @ np.abs(step)
-    middle, error = root.residual.output.plus(complex((slope.middle @ step)[0]), root.residual.output_error)
-    return Value(middle, float(radius[0] + root.disturbed[-1] + error) * (1 + terms))
+    middle, rest = root.residual.output.plus(complex((slope.middle @ step)[0]), root.residual.output_error)
+    return Value(middle, float(radius[0] + root.disturbed[-1] + rest) * (1 + terms))
 
 
 # The branch ----------------------------------------------------------------------------------------------------------

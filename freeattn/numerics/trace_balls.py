@@ -26,12 +26,13 @@ from freeattn.numerics.array_balls import TINY, Ball, positive_definite, product
 from freeattn.numerics.dyson_tables import DysonTables, Read
 from freeattn.numerics.enclosures import double_of, exactly
 
-__all__ = ["Contraction", "TraceBalls", "contraction", "solution"]
+__all__ = ["Contraction", "Step", "TraceBalls", "contraction", "solution"]
 
 Numbers = NDArray[Any]
 Real = NDArray[np.float64]
 
-_BALANCING = 3  # rounds towards |Ĝ_ij| ≤ d_i d_j
+_BALANCING = 5  # rounds towards |Ĝ_ij| ≤ d_i d_j, at most
+_GOOD_DEFECT = 1e-9  # that needs no better d
 _LARGEST_DEFECT = 0.25  # of 1 − ĜA and 1 − RJ in weighted norm
 
 
@@ -42,6 +43,14 @@ class Contraction(NamedTuple):
     defect: Real
     size: Real
     share: float
+
+
+class Step(NamedTuple):
+    """A step of Newton's method, du/dz, and the largest part of the step relative to the size of its unknown."""
+
+    step: Numbers
+    tangent: Numbers
+    relative: float
 
 
 class _Products(NamedTuple):
@@ -63,7 +72,7 @@ class TraceBalls:
         self.count = len(tables.reads)
         self.blocks = tuple(len(s.weight) for s in tables.sectors)
         width = max(self.blocks)
-        self.shape = (len(self.blocks), width, width)
+        self.shape, self._one = (len(self.blocks), width, width), np.eye(width)
         self._constant, self.point, roots_of = np.zeros(self.shape), np.zeros(self.shape), np.ones(self.shape)
         energy = np.zeros((*self.shape, self.count))
         for k, (s, b) in enumerate(zip(tables.sectors, self.blocks, strict=True)):
@@ -123,7 +132,7 @@ class TraceBalls:
             except np.linalg.LinAlgError:
                 return np.full(self.shape, np.nan)
             inverse = right[:, :, None] * inverse * left[:, None, :]
-            return np.asarray(inverse + inverse @ (np.eye(self.shape[1]) - matrices @ inverse))
+            return np.asarray(inverse + inverse @ (self._one - matrices @ inverse))
 
     def sizes(self, g: Numbers) -> Real:
         """The natural size of each unknown, √|G_pp G_qq| summed over its reads."""
@@ -136,15 +145,18 @@ class TraceBalls:
         """Φ, and m as the last entry."""
         return _combined(self._reads, g.ravel())
 
-    def newton(self, u: Numbers, z: complex) -> tuple[Numbers, Numbers]:
-        """(one step of Newton's method at u, du/dz there)."""
+    def newton(self, u: Numbers, z: complex) -> Step:
+        """One step of Newton's method at u; not-a-number where the Jacobian is singular."""
         g = self.approximate(u, z)
-        size = self.sizes(g)
-        jacobian = np.eye(self.count) - self.derivative(g)
+        size, jacobian = self.sizes(g), np.eye(self.count) - self.derivative(g)
         right = np.stack([self.values(g)[:-1] - u, self.values((g * self._corners) @ g)[:-1]], axis=1)
-        with np.errstate(all="ignore"):
-            found = np.linalg.solve(jacobian * (size / size[:, None]), right / size[:, None]) * size[:, None]
-        return found[:, 0], found[:, 1]
+        try:
+            with np.errstate(all="ignore"):
+                found = np.linalg.solve(jacobian * (size / size[:, None]), right / size[:, None])
+        except np.linalg.LinAlgError:
+            found = np.full(right.shape, np.nan)
+        relative = float(np.max(np.abs(found[:, 0]), initial=0.0))
+        return Step(found[:, 0] * size, found[:, 1] * size, relative)
 
     def derivative(self, g: Numbers) -> Numbers:
         """∂Φ/∂u."""
@@ -166,16 +178,19 @@ class TraceBalls:
         Raises:
             CertificationError: when a matrix may be singular.
         """
-        matrix, size, terms = self._matrices(u, z), np.abs(near), slack(self.shape[1])
-        one = np.eye(self.shape[1])
+        matrix, size, terms, one = self._matrices(u, z), np.abs(near), slack(self.shape[1]), self._one
         defect = size @ (terms * np.abs(matrix.middle) + matrix.radius) * (1 + terms)
         defect += np.abs(one - near @ matrix.middle) + terms * one + TINY
-        d = _weights(size)
-        share = np.max((defect @ d[:, :, None])[:, :, 0] / d, axis=1) * (1 + terms)
+        d = np.sqrt(size.max(axis=2))
+        for _ in range(_BALANCING):
+            share = ((defect @ d[:, :, None])[:, :, 0] / d).max(axis=1) * (1 + terms)
+            if share.max() < _GOOD_DEFECT:
+                break
+            d = np.sqrt(d * (size / d[:, None, :]).max(axis=2))
         if not share.max() < _LARGEST_DEFECT:
             raise CertificationError("a matrix of the equation is singular, or nearly, within the bounds")
         first = defect @ size
-        worst = np.max(first / d[:, :, None], axis=1)
+        worst = (first / d[:, :, None]).max(axis=1)
         rest = (share / (1 - share))[:, None, None] * d[:, :, None] * worst[:, None, :]
         return Ball(near, (first + rest) * (1 + terms) + TINY)
 
@@ -286,14 +301,6 @@ def _combined(real: Real, values: Numbers) -> Numbers:
     if np.iscomplexobj(values):
         return np.asarray((real @ np.ascontiguousarray(values).view(float).reshape(-1, 2)).view(complex).ravel())
     return np.asarray(real @ values)
-
-
-def _weights(size: Real) -> Real:
-    """d with |Ĝ_ij| about d_i d_j at most."""
-    d = np.sqrt(np.max(size, axis=2))
-    for _ in range(_BALANCING):
-        d = np.sqrt(d * np.max(size / d[:, None, :], axis=2))
-    return np.asarray(d)
 
 
 def _map_of(reads: tuple[Read, ...], shape: tuple[int, ...]) -> Real:

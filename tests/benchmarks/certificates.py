@@ -4,7 +4,7 @@
 
 The layers are those of `robustness.py`. Of each law four things are to be certified: m at a random complex z, m and the
 density at a random x inside a band, m at a random x in a gap or beyond the support, and all edges to 50 digits. A ball
-that does not contain the value to 60 digits counts as wrong.
+that does not contain the value to 90 digits counts as wrong.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import freeattn as fa
 from freeattn.errors import FreeattnError
 
 THINGS = ("complex z", "band", "gap", "edges")
-DIGITS = 60
+DIGITS = 90
 
 
 def points(rng, law):
