@@ -144,30 +144,15 @@ def _within(
     proof = contraction(_derivative(near, gauge), inverse, size)
     disturbed = _disturbance(system, near, u, x, phi)
     residual = system.exact.bordered(place.point, place.phi, place.turned, near.matrices, near.turned)
-    omega = correction(proof, *_whole(place, residual, disturbed))
-    if not omega <= (1 - proof.share) * wide * (1 - slack(1)):
+    if not correction(proof, *_whole(place, residual, disturbed)) <= (1 - proof.share) * wide * (1 - slack(1)):
         return None
-    reach = omega / (1 - proof.share) * size * (1 + slack(1))
-    if not (_one_sign(system.balls, near.turned) or _one_sign(system.balls, _narrow(system, g, start, reach))):
+    if not (system.balls.definite(near.turned) or system.balls.definite(negative(near.turned))):
         raise CertificationError(
             "the fold is not an edge of the law, or not provably: along its null vector the matrices of traces do not "
             "all change by definite amounts of one sign"
         )
     right_end = _real_side_above(near, gauge, phi, size[: count + 1])
     return ProvedFold(place, np.zeros(2 * count + 1), residual, disturbed, proof, radius, near, right_end)
-
-
-def _narrow(system: System, g: Real, start: tuple[Real, Real, Real], reach: Real) -> Ball:
-    """G Σφ G over the part of the neighbourhood in which the fold must lie."""
-    count = system.balls.count
-    matrices = system.balls.inverses(Ball(start[0], reach[:count]), Ball(start[1], reach[count]), g)
-    energy = system.balls.energy(Ball(start[2], reach[count + 1 :]))
-    return product(product(matrices, energy), matrices)
-
-
-def _one_sign(balls: TraceBalls, turned: Ball) -> bool:
-    """Whether all matrices of traces change by definite amounts of one sign."""
-    return balls.definite(turned) or balls.definite(negative(turned))
 
 
 def _whole(place: _Place, residual: Turned, disturbed: Real) -> tuple[Real, Real]:
