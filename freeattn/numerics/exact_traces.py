@@ -55,10 +55,6 @@ class Dyadic(NamedTuple):
         return moved, error + ldexp(2.0, -self.bits)
 
     @property
-    def rational(self) -> Pair:
-        return _rational(self.x, self.bits), _rational(self.y, self.bits)
-
-    @property
     def size(self) -> float:
         """The larger of the moduli of the two parts, in doubles."""
         return max(abs(down(self.x, self.bits)), abs(down(self.y, self.bits)))
@@ -342,10 +338,6 @@ def down(value: int, bits: int) -> float:
 def _store(found: Real, k: int, matrix: Matrix, bits: int) -> None:
     size = len(matrix)
     found[k, :size, :size] = [[down(v, bits) for v in row] for row in matrix]
-
-
-def _rational(value: int, bits: int) -> fmpq:
-    return fmpq(value, 1 << bits)
 
 
 def _middle(value: Any) -> fmpq:

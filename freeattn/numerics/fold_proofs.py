@@ -24,7 +24,9 @@ from freeattn.numerics.folds import Fold, framed
 from freeattn.numerics.root_proofs import (
     NARROWEST,
     NOT_A_ROOT,
+    ROUNDING,
     WIDER,
+    WIDTHS,
     System,
     Value,
     correction,
@@ -33,15 +35,11 @@ from freeattn.numerics.root_proofs import (
     preconditioner,
 )
 from freeattn.numerics.trace_balls import Contraction, TraceBalls, contraction, solution
-from freeattn.numerics.trace_equation import EPSILON
 
 __all__ = ["ProvedFold", "prove_fold", "refine_fold"]
 
 Numbers = NDArray[Any]
 Real = NDArray[np.float64]
-
-_ROUNDING = 0.5 * EPSILON  # of the sizes of unknowns: what residuals in doubles are off by, typically
-_WIDTHS = (1.0, 16.0)  # of the neighbourhood, tried in turn
 
 
 class _Place(NamedTuple):
@@ -117,13 +115,13 @@ def prove_fold(system: System, fold: Fold) -> ProvedFold:
     first = float(np.max(np.abs(inverse @ rough) / size))
     if not first < NOT_A_ROOT:
         raise CertificationError(f"the start is not a fold: its relative correction is {first:.3g}")
-    first += _ROUNDING * float(np.max(np.abs(inverse) @ frame.weights / size))
+    first += ROUNDING * float(np.max(np.abs(inverse) @ frame.weights / size))
     shifts = system.exact.shifts(g)
     place = _Place(
         system.exact.point(u, Dyadic(up(fold.x, x_bits), 0, x_bits), g, bits), [up(v, bits) for v in phi.tolist()],
         system.exact.integers(around.turned.middle, shifts), [up(v, gauge_bits) for v in gauge.tolist()], gauge_bits,
     )
-    for share in _WIDTHS:
+    for share in WIDTHS:
         wide = share * (WIDER * first + NARROWEST)
         proved = _within(system, place, g, (u, np.array(fold.x), phi), gauge, inverse, size, wide)
         if proved is not None:

@@ -21,8 +21,8 @@ from freeattn.numerics.trace_balls import Contraction, TraceBalls, contraction, 
 from freeattn.numerics.trace_equation import EPSILON
 
 __all__ = [
-    "NARROWEST", "NOT_A_ROOT", "WIDER", "Root", "System", "Value", "correction", "disturbance_of", "in_cone",
-    "increasing", "on_grid", "preconditioner", "prove", "refine", "value_of",
+    "NARROWEST", "NOT_A_ROOT", "ROUNDING", "WIDER", "WIDTHS", "Root", "System", "Value", "correction",
+    "disturbance_of", "in_cone", "increasing", "on_grid", "preconditioner", "prove", "refine", "value_of",
 ]
 
 Numbers = NDArray[Any]
@@ -31,9 +31,9 @@ Real = NDArray[np.float64]
 NOT_A_ROOT = 1e-6  # a correction larger than this, relative, says that the start is no root
 WIDER = 8.0  # the polydisc over the first correction
 NARROWEST = 1e-15  # relative radius of the polydisc
-_ROUNDING = 0.5 * EPSILON  # of the sizes of unknowns: what residuals in doubles are off by, typically
+ROUNDING = 0.5 * EPSILON  # of the sizes of unknowns: what residuals in doubles are off by, typically
 _FINEST = 1000  # a power of two that doubles still hold
-_WIDTHS = (1.0, 16.0)  # of the polydisc, tried in turn
+WIDTHS = (1.0, 16.0)  # of the polydisc, tried in turn
 
 
 class System(NamedTuple):
@@ -89,9 +89,9 @@ def prove(system: System, start: Numbers, z: Pair) -> Root:
     first = float(np.max(np.abs(inverse @ (start - balls.values(near)[:-1])) / size, initial=0.0))
     if not first < NOT_A_ROOT:
         raise CertificationError(f"the start is not a root: its relative correction is {first:.3g}")
-    first += _ROUNDING * float(np.max(np.abs(inverse) @ size / size, initial=0.0))
+    first += ROUNDING * float(np.max(np.abs(inverse) @ size / size, initial=0.0))
     point = exact.point(start, place, near, bits)
-    for share in _WIDTHS:
+    for share in WIDTHS:
         wide = share * (WIDER * first + NARROWEST)
         polydisc = Ball(start, wide * size * (1 + slack(1)))
         matrices = balls.inverses(polydisc, about(np.asarray(middle)), near)
