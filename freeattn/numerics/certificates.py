@@ -9,6 +9,8 @@ from typing import Any
 import mpmath
 from flint import fmpq
 
+from freeattn.numerics.enclosures import double_of
+from freeattn.numerics.exact_traces import Dyadic
 from freeattn.theory.assumptions import Assumption
 
 __all__ = [
@@ -28,10 +30,14 @@ FLOATING_POINT = Assumption(
     "multiplication of Strassen's kind)", "N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 3",
 )
 LIBRARIES = Assumption(
-    "libraries", "python-flint's rational arithmetic and mpmath's interval exponential are correct", "their manuals",
+    "libraries", "Python's integers, python-flint's rational arithmetic and mpmath's interval exponential are correct",
+    "their manuals",
 )
 
+_PRINTED = 1.15  # of a radius: two printed digits are off by 5 %, those of the midpoint by 1 % of the radius, or 2 %
+
 UPPER, BAND, GAP = "upper half-plane", "band", "gap"
+_WHERE = {UPPER: "off the real axis", BAND: "inside a band: m is m(x + i0)", GAP: "in a gap, or beyond the bands"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,14 @@ class CertifiedBall:
         """Whether a number, taken exactly, lies in the ball."""
         context = _context(4 * int(-mpmath.log10(self.radius)) + 100 if self.radius else 1000)
         return bool(abs(context.convert(value) - context.convert(self.midpoint)) <= context.convert(self.radius))
+
+    def __str__(self) -> str:
+        """midpoint ± radius: decimals that, with the radius rounded up, still enclose the ball."""
+        if not self.radius:
+            return f"{mpmath.nstr(self.midpoint, 5)} exactly"
+        size = abs(self.midpoint)
+        digits = 3 + max(0, int(mpmath.ceil(mpmath.log10(size / self.radius)))) if size else 3
+        return f"{mpmath.nstr(self.midpoint, digits)} ± {mpmath.nstr(self.radius * _PRINTED, 2)}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +84,13 @@ class Certificate:
     assumptions: tuple[Assumption, ...]
     branch: str
     contraction: float
+
+    def __str__(self) -> str:
+        lines = [f"Certificate at z = {self.z} ({_WHERE[self.place]})", f"  m(z) = {self.stieltjes}"]
+        if self.density is not None:
+            lines.append(f"  density = {self.density}")
+        lines += _report(self.proved, (), self.assumptions)
+        return "\n".join([*lines, f"Contraction: {self.contraction:.2g} < 1"])
 
 
 @dataclass(frozen=True)
@@ -104,14 +125,29 @@ class EdgeCertificate:
     not_proved: tuple[str, ...]
     assumptions: tuple[Assumption, ...]
 
+    def __str__(self) -> str:
+        lines = ["Certificate of edges", *(f"  {edge.side} end of a band: {edge.x}" for edge in self.edges)]
+        lines += [f"  {x:g}: an end that is no fold; nothing is proved about it" for x in self.not_certified]
+        return "\n".join([*lines, *_report(self.proved, self.not_proved, self.assumptions)])
 
-def ball_of(middle: tuple[fmpq, fmpq], radius: float, digits: int, real: bool) -> CertifiedBall:
-    """A ball around a rational (real, imaginary) midpoint as mpmath numbers; rounding goes into the radius."""
+
+def _report(proved: tuple[str, ...], not_proved: tuple[str, ...], assumptions: tuple[Assumption, ...]) -> list[str]:
+    """What is proved and what is not, and what both rest on; a ball x ± r is all numbers within r of x."""
+    lines = ["Proved (x ± r is the set of all numbers within r of x):", *(f"  - {statement}" for statement in proved)]
+    if not_proved:
+        lines += ["Not proved:", *(f"  - {statement}" for statement in not_proved)]
+    lines.append("Assumed:")
+    return [*lines, *(f"  - {a.name}: {a.statement} [{a.source}]" for a in assumptions)]
+
+
+def ball_of(middle: Dyadic, unit: fmpq, radius: float, digits: int, real: bool) -> CertifiedBall:
+    """A ball around a dyadic midpoint times a unit, as mpmath numbers; rounding goes into the radius."""
     context = _context(digits)
-    x, y = (context.mpf(int(part.p)) / int(part.q) for part in middle)
-    number = x if real else context.mpc(x, y)
-    rounding = abs(number) * context.mpf(10) ** (5 - context.dps)
-    return CertifiedBall(number, context.mpf(radius) * (1 + 2.0**-40) + rounding)
+    top, bottom = int(unit.p), int(unit.q)
+    spare = bottom.bit_length() + context.prec  # of the quotients
+    x, y = (context.ldexp(((part * top) << spare) // bottom, -middle.bits - spare) for part in middle[:2])
+    rounding = middle.size * double_of(unit) * 2.0 ** (4 - context.prec)
+    return CertifiedBall(x if real else context.mpc(x, y), context.mpf((radius + rounding) * (1 + 2.0**-40)))
 
 
 @lru_cache(maxsize=64)

@@ -42,6 +42,7 @@ from freeattn.numerics.real_axis import Axis
 from freeattn.numerics.root_proofs import Root, System, in_cone, increasing, prove, refine, value_of
 from freeattn.numerics.trace_balls import TraceBalls
 from freeattn.numerics.trace_equation import TraceEquation
+from freeattn.numerics.trace_pattern import keeps_pattern
 
 __all__ = ["Certifier", "certifier_of"]
 
@@ -49,6 +50,8 @@ MOST_DIGITS = 200  # residuals are handed on as doubles: their size stays far fr
 _GUARD_DIGITS = 30
 _ROUNDS = 30  # of refinement; each gains ten digits or so
 _REMEMBERED = 256  # solutions from which others start
+_NEWTON_STEPS = 8  # from there
+_SETTLED = 1e-10  # relative: the last step of Newton's method, after which rounding is left
 _NEAR = 0.2  # relative distance of a remembered point that may serve as a start
 
 _BESIDE = (1e-4, 1e-2, 1e-6)  # of the room beside an edge
@@ -75,9 +78,15 @@ def certifier_of(exact: ExactSide, engine: Engine | None = None) -> Certifier:
 
 
 class Certifier:
-    """Certificates of the law of some words, in its own unit or the one of mean one."""
+    """Certificates of the law of some words, in its own unit or the one of mean one.
+
+    Raises:
+        CertificationError: when the theorem about the physical root does not apply to the equation.
+    """
 
     def __init__(self, words: ExactWords, mean_one: bool) -> None:
+        if not keeps_pattern(words.system):
+            raise CertificationError("a positive imaginary part of all blocks creates traces that the equation lacks")
         self._words, self._mean_one = words, mean_one
         self._weights: dict[int, EnclosedWeights] = {}
         self._systems: dict[int, tuple[System, fmpq]] = {}
@@ -99,10 +108,10 @@ class Certifier:
         """(the equation to some digits, what one unit of the law is in the unit of the equation)."""
         if digits not in self._systems:
             weights = self._enclosed(digits)
-            exact = ExactTraces(weights.tables(), digits + _GUARD_DIGITS)
+            exact = ExactTraces(weights.tables(), self._balls, digits)
             per_unit, spread = rounded(weights.unit().inverse(), digits + _GUARD_DIGITS)
             width = exact.width + 2 * double_of(spread / per_unit)
-            self._systems[digits] = System(self.equation, exact, self._balls, width), per_unit
+            self._systems[digits] = System(exact, self._balls, width), per_unit
         return self._systems[digits]
 
     def assumptions(self, digits: int) -> tuple[Any, ...]:
@@ -144,28 +153,28 @@ class Certifier:
                 + ("do not increase" if real else "have no positive definite imaginary part")
             )
         place = UPPER if scaled[1] else (GAP if real else BAND)
-        ball = self._ball(system, root, scaled, digits, place)
+        ball = self._ball(system, root, digits, place)
         density = None
         if place == GAP:
             density = CertifiedBall(ball.midpoint * 0, ball.radius * 0)
         elif place == BAND:
             context = ball.midpoint.context
             middle = ball.midpoint.imag / context.pi
-            density = CertifiedBall(middle, ball.radius / 3 + abs(middle) * context.mpf(10) ** (5 - context.dps))
+            density = CertifiedBall(middle, ball.radius / 3 + context.ldexp(abs(middle), 4 - context.prec))
         return Certificate(
             z, place, ball, density, PROVED[place], self.assumptions(digits), BRANCHES[place], root.proof.share
         )
 
-    def _ball(self, system: System, root: Root, z: Pair, digits: int, place: str) -> CertifiedBall:
+    def _ball(self, system: System, root: Root, digits: int, place: str) -> CertifiedBall:
         _, per_unit = self.system(digits)
         wanted = 10.0**-digits
         for _ in range(_ROUNDS):
             value = value_of(root)
-            size = max(abs(double_of(part)) for part in value.middle)
+            size = value.middle.size
             radius = (value.radius + 2 * system.width * size) * double_of(per_unit) * (1 + 1e-12)
             if radius <= wanted * size * double_of(per_unit):
-                return ball_of((value.middle[0] * per_unit, value.middle[1] * per_unit), radius, digits, place == GAP)
-            root = refine(system, root, z)
+                return ball_of(value.middle, per_unit, radius, digits, place == GAP)
+            root = refine(system, root)
         raise CertificationError(f"the value is proved, but not to {digits} digits: radius {radius:.3g}")
 
     def know(self, folds: Sequence[tuple[Fold | None, Fold | None]]) -> None:
@@ -203,10 +212,11 @@ class Certifier:
         if fold.right_end != (side == "right"):
             raise CertificationError(f"the fold is proved to be the other end of a band than the {side} one")
         for _ in range(_ROUNDS):
-            x, error = fold.edge
-            radius = (error + 2 * system.width * abs(double_of(x))) * (1 + 1e-12)
-            if radius <= 10.0**-digits * abs(double_of(x)):
-                ball = ball_of((x / per_unit, fmpq(0)), radius / double_of(per_unit), digits, True)
+            edge = fold.edge
+            size = edge.middle.size
+            radius = (edge.radius + 2 * system.width * size) * (1 + 1e-12)
+            if radius <= 10.0**-digits * size:
+                ball = ball_of(edge.middle, 1 / per_unit, radius / double_of(per_unit), digits, True)
                 return CertifiedEdge(ball, side, fold.proof.share)
             fold = refine_fold(system, fold)
         raise CertificationError(f"the edge is proved, but not to {digits} digits: radius {radius:.3g}")
@@ -252,12 +262,16 @@ class Certifier:
         if not known:
             return None
         near, u = min(known, key=lambda pair: abs(pair[0] - z))
-        here, there = np.array([near, z])[:, None] if np.iscomplexobj(u) else np.array([near.real, z.real])[:, None]
-        start = u[None]
-        if near != z:
-            start = start + self.equation.tangent(self.equation.matrices(start, here)) * (there - here)
-        found, good = self.equation.newton(start, there)
-        return np.asarray(found[0]) if good[0] else None
+        if near == z:
+            return u
+        here, there = (near, z) if np.iscomplexobj(u) else (near.real, z.real)
+        start = u + self._balls.newton(u, here).tangent * (there - here)
+        for _ in range(_NEWTON_STEPS):
+            step = self._balls.newton(start, there)
+            start = start + step.step
+            if not step.relative > _SETTLED:
+                return start
+        return None
 
     def _from_infinity(self, z: complex) -> Numbers:
         try:
@@ -290,15 +304,19 @@ class Certifier:
         return np.zeros(1, dtype=int), np.zeros((1, self.equation.count), dtype=complex)
 
 
-_ROOT = "the equation, with its true weights, has exactly one solution in a polydisc around the computed one"
+_ROOT = (
+    "the Dyson equation at z, for all weights in their rational enclosures, the true ones among them, has exactly one "
+    "solution in a polydisc around the computed one, and its derivative there is regular"
+)
+_CONE = "all matrices of traces of that solution have positive definite imaginary part"
 PROVED = {
-    UPPER: (_ROOT, "all its matrices of traces have positive definite imaginary part",
-            "so it is the physical one, and m(z) lies in the ball"),
-    BAND: (_ROOT, "all its matrices of traces have positive definite imaginary part",
-           "so it is the limit of physical ones from above: m(x + i0) and the density lie in their balls, and the law "
-           "has a positive analytic density near x"),
+    UPPER: (_ROOT, _CONE, "so it is the physical solution (theorem, part a), and m(z) lies in the ball"),
+    BAND: (_ROOT, _CONE,
+           "so it is the limit of the physical solution from above (theorem, part b): m(x + i0) and the density lie in "
+           "their balls, and the law has a positive analytic density near x"),
     GAP: (_ROOT + ", and it is real", "all its matrices of traces have positive definite derivative in z",
-          "so it is the limit of physical ones from above: m(x) lies in the ball, the law has no mass near x"),
+          "so it is the limit of the physical solution from above (theorem, part c): m(x) lies in the ball, and the "
+          "law has no mass near x"),
 }
 BRANCHES = {
     UPPER: "cone: positive definite imaginary parts", BAND: "cone: positive definite imaginary parts",

@@ -40,7 +40,7 @@ class EnclosedWeights:
 
     def __init__(self, exact: ExactWords, mean_one: bool, digits: int) -> None:
         if exact.endless:
-            raise NotCoveredError("certificates are for finitely many heads: take n_heads large, such as 10**6")
+            raise NotCoveredError("certificates are for finitely many heads: take n_heads large, such as 10**12")
         self._exact, self._mean_one, self._digits = exact, mean_one, digits
         self.assumptions: tuple[Assumption, ...] = ()
         self._known = {symbol: value for symbol, value in exact.values if value.is_Rational}

@@ -11,27 +11,30 @@ one of the two solutions is physical, with positive density, and on the other si
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from math import frexp, ldexp
 from typing import Any, NamedTuple
 
 import numpy as np
-from flint import fmpq
 from numpy.typing import NDArray
 
 from freeattn.errors import CertificationError
-from freeattn.numerics.array_balls import Ball, about, positive_definite, product, slack
-from freeattn.numerics.enclosures import double_of
-from freeattn.numerics.folds import Fold, bordered_system, framed
+from freeattn.numerics.array_balls import TINY, Ball, negative, product, slack, total
+from freeattn.numerics.exact_traces import Dyadic, ExactPoint, Matrix, Turned, added, down, up
+from freeattn.numerics.folds import Fold, framed
 from freeattn.numerics.root_proofs import (
     NARROWEST,
     NOT_A_ROOT,
+    ROUNDING,
     WIDER,
+    WIDTHS,
     System,
+    Value,
     correction,
     disturbance_of,
+    on_grid,
     preconditioner,
 )
-from freeattn.numerics.trace_balls import Contraction, contraction, solution
+from freeattn.numerics.trace_balls import Contraction, TraceBalls, contraction, solution
 
 __all__ = ["ProvedFold", "prove_fold", "refine_fold"]
 
@@ -39,37 +42,56 @@ Numbers = NDArray[Any]
 Real = NDArray[np.float64]
 
 
-class ProvedFold(NamedTuple):
-    """A fold alone in a neighbourhood: the band lies to the left of a right end."""
+class _Place(NamedTuple):
+    """(u, x, φ) exactly, with inverses, their changes along φ, and the gauge ℓ times 2^gauge_bits."""
 
-    origin: list[fmpq]
-    centre: list[fmpq]
-    gauge: list[fmpq]
-    residual: Real
-    disturbed: Real
-    proof: Contraction
-    radius: Real
-    right_end: bool
+    point: ExactPoint
+    phi: list[int]
+    turned: list[Matrix]
+    gauge: list[int]
+    gauge_bits: int
 
     @property
-    def edge(self) -> tuple[fmpq, float]:
-        """(x, bound of the distance of the edge from it), by one more application of Newton's map."""
-        place, terms, moduli = len(self.centre) // 2, slack(len(self.centre)), np.abs(self.proof.inverse)
-        share = correction(self.proof, self.residual, self.disturbed) / (1 - self.proof.share)
-        error = moduli @ (terms * np.abs(self.residual) + self.disturbed) + self.proof.defect @ self.proof.size * share
-        step = float((self.proof.inverse @ self.residual)[place])
-        return self.centre[place] - fmpq(*step.as_integer_ratio()), float(error[place]) * (1 + terms)
+    def normalization(self) -> float:
+        """ℓ·φ − 1."""
+        bits = self.point.bits + self.gauge_bits
+        return down(sum(a * b for a, b in zip(self.gauge, self.phi, strict=True)) - (1 << bits), bits)
 
 
 class _Near(NamedTuple):
     """Bounds over the neighbourhood: inverses, G Σφ G, derivatives."""
 
-    matrices: list[Ball]
-    turned: list[Ball]
+    matrices: Ball
+    turned: Ball
     jacobian: Ball
     slope: Ball
     second: Ball
     mixed: Ball
+
+
+class ProvedFold(NamedTuple):
+    """A fold alone in a neighbourhood of radii `radius`; the exact place is `moved` or less from its centre. The band
+    lies to the left of a right end."""
+
+    place: _Place
+    moved: Real
+    residual: Turned
+    disturbed: Real
+    proof: Contraction
+    radius: Real
+    near: _Near
+    right_end: bool
+
+    @property
+    def edge(self) -> Value:
+        """The edge, by one more application of Newton's map."""
+        values, errors = _whole(self.place, self.residual, self.disturbed)
+        place, terms = len(self.place.phi), slack(len(values))
+        share = correction(self.proof, values, errors) / (1 - self.proof.share)
+        row = self.proof.inverse[place]
+        error = np.abs(row) @ (terms * np.abs(values) + errors) + self.proof.defect[place] @ self.proof.size * share
+        moved, rest = self.place.point.z.plus(-float(row @ values), float(error))
+        return Value(moved, rest * (1 + terms))
 
 
 def prove_fold(system: System, fold: Fold) -> ProvedFold:
@@ -78,79 +100,109 @@ def prove_fold(system: System, fold: Fold) -> ProvedFold:
     Raises:
         CertificationError: when there is no proof.
     """
-    equation, count = system.equation, system.balls.count
-    rough = equation.matrices(fold.traces[None], np.array([fold.x]))
-    sizes = np.asarray(equation.sizes(rough)[0])
+    balls, count = system.balls, system.balls.count
+    x_bits = max(0, system.exact.bits - frexp(fold.x)[1])
+    fold = Fold(float(on_grid(np.array([fold.x]), x_bits)[0]), fold.traces, fold.direction)
+    g = balls.approximate(fold.traces, fold.x)
+    sizes = balls.sizes(g)
     frame = framed(sizes, fold.x or 1.0, fold.direction)
-    gauge, size = frame.gauge, frame.scale
-    start = np.concatenate([fold.traces, [fold.x], frame.direction])
-    _, matrix = bordered_system(equation, fold.traces, fold.x, frame.direction, gauge)
-    inverse = preconditioner(matrix, size, frame.weights)
-    centre, exact_gauge = _exactly(start), _exactly(gauge)
-    residual = _residual(system, centre, exact_gauge)
-    first = float(np.max(np.abs(inverse @ residual) / size))
+    bits, gauge_bits = system.exact.grid(sizes), system.exact.grid(1 / sizes)
+    u, phi = on_grid(fold.traces, bits), on_grid(frame.direction, bits)
+    gauge, size = on_grid(frame.gauge, gauge_bits), frame.scale
+    around = _near(balls, Ball(g, np.zeros(balls.shape)), Ball(phi, np.zeros(count)))
+    inverse = preconditioner(_derivative(around, gauge).middle, size, frame.weights)
+    rough = np.concatenate([u - balls.values(g)[:-1], phi - balls.values(around.turned.middle)[:-1], [gauge @ phi - 1]])
+    first = float(np.max(np.abs(inverse @ rough) / size))
     if not first < NOT_A_ROOT:
         raise CertificationError(f"the start is not a fold: its relative correction is {first:.3g}")
-    wide = WIDER * first + NARROWEST
+    first += ROUNDING * float(np.max(np.abs(inverse) @ frame.weights / size))
+    shifts = system.exact.shifts(g)
+    place = _Place(
+        system.exact.point(u, Dyadic(up(fold.x, x_bits), 0, x_bits), g, bits), [up(v, bits) for v in phi.tolist()],
+        system.exact.integers(around.turned.middle, shifts), [up(v, gauge_bits) for v in gauge.tolist()], gauge_bits,
+    )
+    for share in WIDTHS:
+        wide = share * (WIDER * first + NARROWEST)
+        proved = _within(system, place, g, (u, np.array(fold.x), phi), gauge, inverse, size, wide)
+        if proved is not None:
+            return proved
+    raise CertificationError("Newton's map is not proved to map the neighbourhood of the fold into itself")
+
+
+def _within(
+    system: System, place: _Place, g: Real, start: tuple[Real, Real, Real], gauge: Real, inverse: Real, size: Real,
+    wide: float,
+) -> ProvedFold | None:
+    """The fold in the neighbourhood of relative radius `wide`; None where Newton's map may leave it."""
+    count = system.balls.count
     radius = wide * size * (1 + slack(1))
-    u, x, phi = (Ball(start[part], radius[part]) for part in _parts(count))
-    near = _near(system, system.balls.inverses(u, Ball(x.middle[0], x.radius[0]), [g[0] for g in rough]), phi)
+    u, phi = Ball(start[0], radius[:count]), Ball(start[2], radius[count + 1 :])
+    x = Ball(start[1], radius[count])
+    near = _near(system.balls, system.balls.inverses(u, x, g), phi)
     proof = contraction(_derivative(near, gauge), inverse, size)
     disturbed = _disturbance(system, near, u, x, phi)
-    if not correction(proof, residual, disturbed) <= (1 - proof.share) * wide * (1 - slack(1)):
-        raise CertificationError("Newton's map is not proved to map the neighbourhood of the fold into itself")
-    _check_direction(system, near)
+    residual = system.exact.bordered(place.point, place.phi, place.turned, near.matrices, near.turned)
+    if not correction(proof, *_whole(place, residual, disturbed)) <= (1 - proof.share) * wide * (1 - slack(1)):
+        return None
+    if not (system.balls.definite(near.turned) or system.balls.definite(negative(near.turned))):
+        raise CertificationError(
+            "the fold is not an edge of the law, or not provably: along its null vector the matrices of traces do not "
+            "all change by definite amounts of one sign"
+        )
     right_end = _real_side_above(near, gauge, phi, size[: count + 1])
-    return ProvedFold(centre, centre, exact_gauge, residual, disturbed, proof, radius, right_end)
+    return ProvedFold(place, np.zeros(2 * count + 1), residual, disturbed, proof, radius, near, right_end)
+
+
+def _whole(place: _Place, residual: Turned, disturbed: Real) -> tuple[Real, Real]:
+    """(F, F_u φ, ℓ·φ − 1) and bounds of the errors."""
+    return np.append(residual.values, place.normalization), np.append(residual.errors, 0.0) + disturbed
 
 
 def refine_fold(system: System, fold: ProvedFold) -> ProvedFold:
-    """The same fold with a centre that Newton's method has moved, exactly.
+    """The same fold with a place that Newton's method has moved.
 
     Raises:
-        CertificationError: when the centre would leave the neighbourhood.
+        CertificationError: when the place would leave the neighbourhood.
     """
-    step = fold.proof.inverse @ fold.residual
-    centre = [a - b for a, b in zip(fold.centre, _exactly(step), strict=True)]
-    moved = np.array([double_of(abs(a - b)) for a, b in zip(centre, fold.origin, strict=True)])
-    if not np.all(moved * (1 + slack(1)) <= fold.radius):
+    balls, count, point = system.balls, system.balls.count, fold.place.point
+    step = -(fold.proof.inverse @ _whole(fold.place, fold.residual, fold.disturbed)[0])
+    du, dx, dphi = step[:count], float(step[count]), step[count + 1 :]
+    grid = np.full(len(step), ldexp(2.0, -point.bits))
+    grid[count] = ldexp(2.0, -point.z.bits)
+    moved = (fold.moved + np.abs(step) + grid) * (1 + slack(2))
+    if not np.all(moved <= fold.radius):
         raise CertificationError("Newton's method leaves the neighbourhood that was proved")
-    return fold._replace(centre=centre, residual=_residual(system, centre, fold.gauge))
+    g, turned = fold.near.matrices.middle, fold.near.turned.middle
+    change = dx * balls.point + balls.changes(du)
+    inverses = fold.residual.correction + g @ change @ g
+    second = fold.residual.second + turned @ change @ g + g @ change @ turned + g @ balls.changes(dphi) @ g
+    z = point.z._replace(x=point.z.x + up(dx, point.z.bits))
+    place = fold.place._replace(
+        point=system.exact.moved(point, du, inverses)._replace(z=z),
+        phi=[a + up(v, point.bits) for a, v in zip(fold.place.phi, dphi.tolist(), strict=True)],
+        turned=added(fold.place.turned, system.exact.integers(second, point.shifts)),
+    )
+    residual = system.exact.bordered(place.point, place.phi, place.turned, fold.near.matrices, fold.near.turned)
+    return fold._replace(place=place, moved=moved, residual=residual)
 
 
-def _parts(count: int) -> tuple[slice, slice, slice]:
-    return slice(0, count), slice(count, count + 1), slice(count + 1, None)
-
-
-def _exactly(values: Real) -> list[fmpq]:
-    return [fmpq(*float(v).as_integer_ratio()) for v in values]
-
-
-def _residual(system: System, centre: Sequence[fmpq], gauge: Sequence[fmpq]) -> Real:
-    count = system.balls.count
-    found = system.exact.bordered(centre[:count], centre[count], centre[count + 1 :], gauge)
-    return np.array([double_of(v) for v in found])
-
-
-def _near(system: System, g: list[Ball], phi: Ball) -> _Near:
-    balls = system.balls
-    turned = [product(product(a, e), a) for a, e in zip(g, balls.energy(phi), strict=True)]
+def _near(balls: TraceBalls, g: Ball, phi: Ball) -> _Near:
+    turned = product(product(g, balls.energy(phi)), g)
     jacobian, _ = balls.jacobian(g)
-    one, other = balls.bilinear(g, turned)[0], balls.bilinear(turned, g)[0]
-    points = [about(sector.point) for sector in balls.sectors]
-    mixed = [
-        _sum(product(product(a, p), t), product(product(t, p), a)) for a, p, t in zip(g, points, turned, strict=True)
-    ]
-    return _Near(g, turned, jacobian, balls.slope(g), _negative(_sum(one, other)), _negative(balls.read(mixed)))
+    second = total(balls.bilinear(g, turned), balls.bilinear(turned, g))
+    mixed = balls.read(total(product(balls.at_corners(g), turned), product(balls.at_corners(turned), g)))
+    slope = balls.slope(g)
+    return _Near(
+        g, turned, jacobian, *(negative(Ball(part.middle[:-1], part.radius[:-1])) for part in (slope, second, mixed))
+    )
 
 
 def _derivative(near: _Near, gauge: Real) -> Ball:
     """The matrix of derivatives of (F, F_u φ, ℓ·φ − 1) in (u, x, φ)."""
     count = len(gauge)
     middle, radius = (np.zeros((2 * count + 1, 2 * count + 1)) for _ in range(2))
-    slope = _negative(near.slope)
     for whole, number in ((middle, 0), (radius, 1)):
-        whole[:count, :count], whole[:count, count] = near.jacobian[number], slope[number]
+        whole[:count, :count], whole[:count, count] = near.jacobian[number], near.slope[number]
         whole[count:-1, :count], whole[count:-1, count] = near.second[number], near.mixed[number]
         whole[count:-1, count + 1 :] = near.jacobian[number]
     middle[-1, count + 1 :] = gauge
@@ -159,48 +211,26 @@ def _derivative(near: _Near, gauge: Real) -> Ball:
 
 def _disturbance(system: System, near: _Near, u: Ball, x: Ball, phi: Ball) -> Real:
     """How far the residual of the true weights may be from that of their centres (see `root_proofs`)."""
-    first, second = [], []
-    for g, sector in zip(near.matrices, system.balls.sectors, strict=True):
-        terms = np.abs(sector.constant) + abs(float(x.middle[0])) * sector.point + system.balls.moduli(sector, u.middle)
-        change, size = system.balls.moduli(sector, phi.middle), g.size
-        spread = size @ terms @ size
-        first.append(spread + size)
-        second.append(spread @ change @ size + size @ change @ spread + size @ change @ size)
-    found = [disturbance_of(system, matrices)[:-1] for matrices in (first, second)]
-    return np.concatenate([*found, [0.0]])
-
-
-def _check_direction(system: System, near: _Near) -> None:
-    """Along φ all matrices of traces change by a definite amount of one sign."""
-    changes = system.balls.symmetric(near.turned)
-    if not (all(map(positive_definite, changes)) or all(positive_definite(_negative(c)) for c in changes)):
-        raise CertificationError(
-            "the fold is not an edge of the law, or not provably: along its null vector the matrices of traces do not "
-            "all change by definite amounts of one sign"
-        )
+    balls, size = system.balls, near.matrices.size
+    change = balls.moduli(phi.size, constant=False)
+    spread = size @ balls.moduli(u.size, float(x.size)) @ size
+    turned = size @ change @ size
+    second = spread @ change @ size + size @ change @ spread + turned
+    found = [disturbance_of(system, matrices)[:-1] for matrices in (spread + size, second)]
+    return np.append(np.concatenate(found), TINY)
 
 
 def _real_side_above(near: _Near, gauge: Real, phi: Ball, size: Real) -> bool:
     """Whether c > 0: real solutions at x > x₀, so that the band is below."""
     count = len(gauge)
     middle, radius = (np.zeros((count + 1, count + 1)) for _ in range(2))
-    slope = _negative(near.slope)
     for whole, number in ((middle, 0), (radius, 1)):
-        whole[:count, :count], whole[:count, count] = near.jacobian[number], slope[number]
+        whole[:count, :count], whole[:count, count] = near.jacobian[number], near.slope[number]
     middle[-1, :count] = gauge
-    proof = contraction(Ball(middle, radius), preconditioner(middle, size, np.concatenate([size[:-1], [1.0]])), size)
+    proof = contraction(Ball(middle, radius), preconditioner(middle, size, np.append(size[:-1], 1.0)), size)
     curved = product(near.second, Ball(phi.middle[:, None], phi.radius[:, None]))
     right = Ball(np.append(-curved.middle[:, 0] / 2, 0.0), np.append(curved.radius[:, 0], 0.0))
     c = Ball(*(part[-1] for part in solution(proof, right)))
     if not abs(c.middle) > c.radius:
         raise CertificationError("the fold is degenerate, or nearly: two edges are too close to each other")
     return bool(c.middle > 0)
-
-
-def _sum(left: Ball, right: Ball) -> Ball:
-    middle = left.middle + right.middle
-    return Ball(middle, (left.radius + right.radius + slack(1) * np.abs(middle)) * (1 + slack(1)))
-
-
-def _negative(ball: Ball) -> Ball:
-    return Ball(-ball.middle, ball.radius)

@@ -1,6 +1,7 @@
 """Rigorous bounds for a Dyson equation near a point: inverses, Jacobian and derivatives over a polydisc, in doubles.
 
-All bounds hold for every system whose weights round to the doubles of the tables, hence for the true weights.
+All bounds hold for every system whose weights round to the doubles of the tables, hence for the true weights. The small
+matrices of all sectors and nodes stand in one array, sectors × b × b, filled up with the identity to one size b.
 
 **Inverses.** With Ĝ ≈ A⁻¹ and |1 − ĜA| ≤ T entry by entry for all A of the polydisc, and Td ≤ αd with d > 0, α < 1:
 
@@ -8,6 +9,9 @@ All bounds hold for every system whose weights round to the doubles of the table
 
 **Linear systems.** With R ≈ J⁻¹ and |1 − RJ| ≤ K, Ks ≤ κs with κ < 1, the solution of Jx = b obeys
 |x − x̂| ≤ q + κ/(1−κ)·s·max(q/s), q = K|x̂| + |Rb − x̂|.
+
+**Derivatives.** ∂Φ_f/∂u_e = Σ c·v·G_pr·G_sq over reads c·G_pq of Φ_f and energies v·u_e at (r, s), as one list of such
+products: of a product ab of balls, |a||b| to (|a| + r_a)(|b| + r_b) bounds what the radii add.
 """
 
 from __future__ import annotations
@@ -18,16 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.errors import CertificationError
-from freeattn.numerics.array_balls import Ball, about, combination, product, slack
-from freeattn.numerics.dyson_tables import DysonTables, Read, SectorTable
+from freeattn.numerics.array_balls import TINY, Ball, positive_definite, product, slack
+from freeattn.numerics.dyson_tables import DysonTables, Read
 from freeattn.numerics.enclosures import double_of, exactly
 
-__all__ = ["Contraction", "TraceBalls", "contraction", "solution"]
+__all__ = ["Contraction", "Step", "TraceBalls", "contraction", "solution"]
 
 Numbers = NDArray[Any]
 Real = NDArray[np.float64]
 
-_BALANCING = 4  # rounds towards |Ĝ_ij| ≤ d_i d_j
+_BALANCING = 5  # rounds towards |Ĝ_ij| ≤ d_i d_j, at most
+_GOOD_DEFECT = 1e-9  # that needs no better d
 _LARGEST_DEFECT = 0.25  # of 1 − ĜA and 1 − RJ in weighted norm
 
 
@@ -40,124 +45,227 @@ class Contraction(NamedTuple):
     share: float
 
 
+class Step(NamedTuple):
+    """A step of Newton's method, du/dz, and the largest part of the step relative to the size of its unknown."""
+
+    step: Numbers
+    tangent: Numbers
+    relative: float
+
+
+class _Products(NamedTuple):
+    """The products c·v·L_left·R_right that are summed for each place of the Jacobian, places ascending."""
+
+    coefficients: Real
+    moduli: Real
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    places: NDArray[np.intp]
+    slack: float
+
+
 class TraceBalls:
     """Bounds at points of one system, given with an `Enclosure` for every number; each is rounded once to a double."""
 
     def __init__(self, tables: DysonTables) -> None:
         self.count = len(tables.reads)
-        self.sectors = [
-            SectorTable(_doubles(s.constant), _doubles(s.point), s.sources, _doubles(s.energy), _doubles(s.weight))
-            for s in tables.sectors
-        ]
-        self._averages = [[(k, _double(weight)) for k, weight in average] for average in tables.averages]
-        self._reads = [_map_of(tables.reads, k, s) for k, s in enumerate(tables.sectors)]
-        self._output = [_map_of((tables.output,), k, s) for k, s in enumerate(tables.sectors)]
-        self._roots = [np.sqrt(s.weight)[:, None] / np.sqrt(s.weight) for s in self.sectors]
+        self.blocks = tuple(len(s.weight) for s in tables.sectors)
+        width = max(self.blocks)
+        self.shape, self._one = (len(self.blocks), width, width), np.eye(width)
+        self._constant, self.point, roots_of = np.zeros(self.shape), np.zeros(self.shape), np.ones(self.shape)
+        energy = np.zeros((*self.shape, self.count))
+        for k, (s, b) in enumerate(zip(tables.sectors, self.blocks, strict=True)):
+            self._constant[k, range(b, width), range(b, width)] = 1.0
+            self._constant[k, :b, :b], self.point[k, :b, :b] = _doubles(s.constant), _doubles(s.point)
+            energy[k, :b, :b, s.sources] = _doubles(s.energy)
+            roots = np.sqrt(_doubles(s.weight))
+            roots_of[k, :b, :b] = roots[:, None] / roots
+        self._energy = energy.reshape(-1, self.count)
+        self._energy_moduli = np.abs(self._energy)
+        self._energy_slack = slack(_most_terms(self._energy) + 2)
+        self._moduli = np.abs(self._constant)
+        self._reads = np.stack([_map_of(sums, self.shape) for sums in (*tables.reads, tables.output)])
+        self._read_moduli, self._read_slack = np.abs(self._reads), slack(_most_terms(self._reads))
+        self._products = self._products_of(energy)
+        self._average = np.zeros((len(tables.averages), self.shape[0]))
+        for row, average in enumerate(tables.averages):
+            for k, weight in average:
+                self._average[row, k] = _double(weight)
+        self._corners = np.einsum("kpp->kp", self.point)[:, None, :]
+        firsts = [average[0][0] for average in tables.averages]
+        inside = np.array([np.arange(width) < self.blocks[k] for k in firsts])
+        self._symmetrized = roots_of[firsts] * (inside[:, :, None] & inside[:, None, :])
+        self._pads = np.eye(width) * ~inside[:, None, :]
+        self._plain = np.array_equal(self._average, np.eye(self.shape[0]))
 
-    # Values ------------------------------------------------------------------------------------------------------
+    def _products_of(self, energy: Real) -> _Products:
+        k, r, s, e = np.nonzero(energy)
+        found: list[tuple[Any, ...]] = []
+        flat, width = self._reads.reshape(self.count + 1, *self.shape), self.shape[1]
+        for f, sector, p, q in zip(*np.nonzero(flat), strict=True):
+            here = np.flatnonzero(k == sector)
+            base = int(sector) * width
+            found += [
+                (f * self.count + e[i], flat[f, sector, p, q] * energy[k[i], r[i], s[i], e[i]],
+                 (base + p) * width + r[i], (base + s[i]) * width + q)
+                for i in here
+            ]
+        found.sort(key=lambda term: (term[0], term[2], term[3]))
+        places, coefficients, left, right = (np.array(column) for column in zip(*found, strict=True)) if found else (
+            np.zeros(0, dtype=int), np.zeros(0), np.zeros(0, dtype=int), np.zeros(0, dtype=int))
+        unique, starts, counts = np.unique(places, return_index=True, return_counts=True)
+        most = int(counts.max(initial=1))
+        return _Products(coefficients, np.abs(coefficients), left, right, starts, unique, slack(most + 2))
 
-    def inverses(self, u: Ball, z: Ball, near: list[Numbers]) -> list[Ball]:
+    # In doubles, without bounds ------------------------------------------------------------------------------------
+
+    def approximate(self, u: Numbers, z: complex) -> Numbers:
+        """(C − z P − Σ u E)⁻¹, nearly; not-a-number where a matrix is singular."""
+        matrices = self._constant - z * self.point - self.changes(u)
+        with np.errstate(all="ignore"):
+            size = np.abs(matrices)
+            left = 1 / np.max(size, axis=2)
+            right = 1 / np.max(left[:, :, None] * size, axis=1)
+            try:
+                inverse = np.linalg.inv(left[:, :, None] * matrices * right[:, None, :])
+            except np.linalg.LinAlgError:
+                return np.full(self.shape, np.nan)
+            inverse = right[:, :, None] * inverse * left[:, None, :]
+            return np.asarray(inverse + inverse @ (self._one - matrices @ inverse))
+
+    def sizes(self, g: Numbers) -> Real:
+        """The natural size of each unknown, √|G_pp G_qq| summed over its reads."""
+        size = np.abs(g)
+        diagonal = np.sqrt(np.einsum("kpp->kp", size))
+        found = self._read_moduli[:-1] @ np.maximum(size, diagonal[:, :, None] * diagonal[:, None, :]).ravel()
+        return np.where(found == 0, 1.0, found)  # a trace that is zero has no size
+
+    def values(self, g: Numbers) -> Numbers:
+        """Φ, and m as the last entry."""
+        return _combined(self._reads, g.ravel())
+
+    def newton(self, u: Numbers, z: complex) -> Step:
+        """One step of Newton's method at u; not-a-number where the Jacobian is singular."""
+        g = self.approximate(u, z)
+        size, jacobian = self.sizes(g), np.eye(self.count) - self.derivative(g)
+        right = np.stack([self.values(g)[:-1] - u, self.values((g * self._corners) @ g)[:-1]], axis=1)
+        try:
+            with np.errstate(all="ignore"):
+                found = np.linalg.solve(jacobian * (size / size[:, None]), right / size[:, None])
+        except np.linalg.LinAlgError:
+            found = np.full(right.shape, np.nan)
+        relative = float(np.max(np.abs(found[:, 0]), initial=0.0))
+        return Step(found[:, 0] * size, found[:, 1] * size, relative)
+
+    def derivative(self, g: Numbers) -> Numbers:
+        """∂Φ/∂u."""
+        p = self._products
+        flat, found = g.ravel(), np.zeros((self.count + 1) * self.count, dtype=g.dtype)
+        if len(p.starts):
+            found[p.places] = np.add.reduceat(p.coefficients * flat[p.left] * flat[p.right], p.starts)
+        return found.reshape(self.count + 1, self.count)[:-1]
+
+    def changes(self, direction: Numbers) -> Numbers:
+        """Σ_e E_e·direction_e."""
+        return _combined(self._energy, direction).reshape(self.shape)
+
+    # Values --------------------------------------------------------------------------------------------------------
+
+    def inverses(self, u: Ball, z: Ball, near: Numbers) -> Ball:
         """(C − z P − Σ u E)⁻¹ of each sector, for all u and z in the balls, from approximate ones `near` the middle.
 
         Raises:
             CertificationError: when a matrix may be singular.
         """
-        return [self._inverse(sector, u, z, g) for sector, g in zip(self.sectors, near, strict=True)]
-
-    def _inverse(self, sector: SectorTable, u: Ball, z: Ball, g: Numbers) -> Ball:
-        middle, radius = self.matrix(sector, u, z)
-        size = np.abs(g)
-        terms = slack(len(g))
-        defect = np.abs(np.eye(len(g)) - g @ middle) + size @ (terms * np.abs(middle) + radius) * (1 + terms) + terms
-        d = _weights(size)
-        share = float(np.max(defect @ d / d)) * (1 + terms)
-        if not share < _LARGEST_DEFECT:
+        matrix, size, terms, one = self._matrices(u, z), np.abs(near), slack(self.shape[1]), self._one
+        defect = size @ (terms * np.abs(matrix.middle) + matrix.radius) * (1 + terms)
+        defect += np.abs(one - near @ matrix.middle) + terms * one + TINY
+        d = np.sqrt(size.max(axis=2))
+        for _ in range(_BALANCING):
+            share = ((defect @ d[:, :, None])[:, :, 0] / d).max(axis=1) * (1 + terms)
+            if share.max() < _GOOD_DEFECT:
+                break
+            d = np.sqrt(d * (size / d[:, None, :]).max(axis=2))
+        if not share.max() < _LARGEST_DEFECT:
             raise CertificationError("a matrix of the equation is singular, or nearly, within the bounds")
         first = defect @ size
-        worst = np.max(first / d[:, None], axis=0)
-        rest = share / (1 - share) * d[:, None] * worst
-        return Ball(g, (first + rest) * (1 + terms))
+        worst = (first / d[:, :, None]).max(axis=1)
+        rest = (share / (1 - share))[:, None, None] * d[:, :, None] * worst[:, None, :]
+        return Ball(near, (first + rest) * (1 + terms) + TINY)
 
-    def matrix(self, sector: SectorTable, u: Ball, z: Ball) -> Ball:
+    def _matrices(self, u: Ball, z: Ball) -> Ball:
         """C − z P − Σ u E."""
-        here = Ball(u.middle[sector.sources], u.radius[sector.sources])
-        count, shape = len(sector.sources), sector.point.shape
-        flat, terms = sector.energy.reshape(count, shape[0] ** 2), slack(count + 2)
-        energy, size = (here.middle @ flat).reshape(shape), np.abs(flat)
-        moduli = np.abs(sector.constant) + abs(complex(z.middle)) * sector.point
-        moduli += (np.abs(here.middle) @ size).reshape(shape)
-        moved = (here.radius @ size).reshape(shape) + float(z.radius) * sector.point
-        return Ball(sector.constant - z.middle * sector.point - energy, (moved + terms * moduli) * (1 + terms))
+        middle = self._constant - z.middle * self.point - self.changes(u.middle)
+        both = (self._energy_moduli @ np.stack([np.abs(u.middle), u.radius], axis=1)).reshape(*self.shape, 2)
+        moduli = self._moduli + float(np.abs(z.middle)) * self.point + both[..., 0]
+        moved = both[..., 1] + float(z.radius) * self.point
+        return Ball(middle, (moved + self._energy_slack * moduli) * (1 + self._energy_slack) + TINY)
 
-    def moduli(self, sector: SectorTable, u: Numbers) -> Real:
-        """Σ |u||E|."""
-        flat = np.abs(sector.energy).reshape(len(sector.sources), len(sector.weight) ** 2)
-        return np.asarray((np.abs(u[sector.sources]) @ flat).reshape(sector.point.shape))
+    def moduli(self, u: Real, z: float = 0.0, constant: bool = True) -> Real:
+        """|C| + zP + Σ u|E| for bounds u, z of moduli; without C and zP for changes."""
+        found = (self._energy_moduli @ u).reshape(self.shape)
+        return found + self._moduli + z * self.point if constant else found
 
-    def energy(self, direction: Ball) -> list[Ball]:
+    def energy(self, direction: Ball) -> Ball:
         """Σ_e E_e·direction_e of each sector."""
-        found = []
-        for sector in self.sectors:
-            here = Ball(direction.middle[sector.sources], direction.radius[sector.sources])
-            flat = combination(sector.energy.reshape(len(sector.sources), len(sector.weight) ** 2).T, here)
-            found.append(Ball(flat.middle.reshape(sector.point.shape), flat.radius.reshape(sector.point.shape)))
-        return found
+        terms, middle = self._energy_slack, self.changes(direction.middle)
+        radius = self._energy_moduli @ (direction.radius + terms * np.abs(direction.middle))
+        return Ball(middle, radius.reshape(self.shape) * (1 + terms) + TINY)
 
-    def read(self, matrices: list[Ball], output: bool = False) -> Ball:
-        """The unknowns (or m) from matrices of all sectors."""
-        parts = [combination(c, Ball(g.middle.ravel(), g.radius.ravel()))
-                 for c, g in zip(self._output if output else self._reads, matrices, strict=True)]
-        return _total(parts)
+    def read(self, matrices: Ball) -> Ball:
+        """The unknowns, and m as the last entry, from the matrices of all sectors."""
+        radius = self.bounds(matrices.radius + self._read_slack * np.abs(matrices.middle))
+        return Ball(self.values(matrices.middle), radius * (1 + self._read_slack) + TINY)
 
-    def bounds(self, matrices: list[Real]) -> tuple[Real, Real]:
-        """Σ |coefficient| × entry for matrices of bounds: (unknowns, m)."""
-        found = [
-            np.sum([np.abs(c) @ g.ravel() for c, g in zip(maps, matrices, strict=True)], axis=0)
-            for maps in (self._reads, self._output)
-        ]
-        return found[0], found[1]
+    def bounds(self, matrices: Real) -> Real:
+        """Σ |coefficient| × entry for matrices of bounds: unknowns, and m as the last entry."""
+        return np.asarray(self._read_moduli @ matrices.ravel())
 
-    # Derivatives -------------------------------------------------------------------------------------------------
+    # Derivatives ---------------------------------------------------------------------------------------------------
 
-    def bilinear(self, left: list[Ball], right: list[Ball]) -> tuple[Ball, Ball]:
-        """Reads of L·E_e·R, columns e: for the unknowns, and for m."""
-        shape, kind = (self.count, self.count), np.result_type(*(g.middle for g in left))
-        totals = [Ball(np.zeros(s, dtype=kind), np.zeros(s)) for s in (shape, (1, self.count))]
-        for k, (first, second, sector) in enumerate(zip(left, right, self.sectors, strict=True)):
-            if not len(sector.sources):
-                continue
-            turned = product(product(first, about(sector.energy)), second)
-            flat = Ball(*(part.reshape(len(sector.sources), -1).T for part in turned))
-            for total, coefficients in zip(totals, (self._reads[k], self._output[k]), strict=True):
-                part = combination(coefficients, flat)
-                total.middle[:, sector.sources] += part.middle
-                total.radius[:, sector.sources] += part.radius + slack(len(left)) * np.abs(part.middle)
-        return totals[0], totals[1]
+    def bilinear(self, left: Ball, right: Ball) -> Ball:
+        """Reads of L·E_e·R, columns e: rows the unknowns, and m as the last one."""
+        p = self._products
+        middle = np.zeros((self.count + 1) * self.count, dtype=np.result_type(left.middle, right.middle))
+        radius = np.full(middle.shape, TINY)
+        if len(p.starts):
+            values = p.coefficients * left.middle.ravel()[p.left] * right.middle.ravel()[p.right]
+            upper = p.moduli * left.size.ravel()[p.left] * right.size.ravel()[p.right]
+            sums = np.add.reduceat(np.stack([upper, np.abs(values)]), p.starts, axis=1)
+            middle[p.places] = np.add.reduceat(values, p.starts)
+            radius[p.places] += sums[0] - sums[1] + p.slack * sums[0]
+        shape = (self.count + 1, self.count)
+        return Ball(middle.reshape(shape), radius.reshape(shape))
 
-    def jacobian(self, matrices: list[Ball]) -> tuple[Ball, Ball]:
+    def jacobian(self, matrices: Ball) -> tuple[Ball, Ball]:
         """(1 − ∂Φ/∂u, ∂m/∂u)."""
-        change, output = self.bilinear(matrices, matrices)
-        radius = change.radius + slack(1) * (1 + np.abs(change.middle))
-        return Ball(np.eye(self.count) - change.middle, radius), output
+        change = self.bilinear(matrices, matrices)
+        middle, radius = change.middle[:-1], change.radius[:-1]
+        derivative = Ball(np.eye(self.count) - middle, radius + slack(1) * (np.eye(self.count) + np.abs(middle)))
+        return derivative, Ball(change.middle[-1:], change.radius[-1:])
 
-    def slope(self, matrices: list[Ball]) -> Ball:
-        """∂Φ/∂z."""
-        return self.read([product(product(g, about(s.point)), g)
-                          for g, s in zip(matrices, self.sectors, strict=True)])
+    def slope(self, matrices: Ball) -> Ball:
+        """∂Φ/∂z, and the direct part of ∂m/∂z as the last entry."""
+        return self.read(product(self.at_corners(matrices), matrices))
 
-    # Matrices of traces ------------------------------------------------------------------------------------------
+    def at_corners(self, matrices: Ball) -> Ball:
+        """G·P."""
+        return Ball(matrices.middle * self._corners, matrices.radius * self._corners)
 
-    def symmetric(self, matrices: list[Ball]) -> list[Ball]:
-        """The matrix of each sector, averaged over its nodes, with the copies of blocks shared out: symmetric."""
-        found = []
-        for average in self._averages:
-            terms = slack(len(average))
-            middle = np.sum([weight * matrices[k].middle for k, weight in average], axis=0)
-            size = np.sum([weight * (matrices[k].radius + terms * np.abs(matrices[k].middle))
-                           for k, weight in average], axis=0)
-            roots = self._roots[average[0][0]]
-            found.append(Ball(middle * roots, size * roots * (1 + terms) + terms * np.abs(middle * roots)))
-        return found
+    # Matrices of traces --------------------------------------------------------------------------------------------
+
+    def definite(self, matrices: Ball) -> bool:
+        """Whether the real matrix of every sector, averaged over its nodes, with the copies of blocks shared out so
+        that it is symmetric, is proved to be positive definite."""
+        middle, radius = matrices
+        if not self._plain:
+            terms = slack(int(np.count_nonzero(self._average, axis=1).max()))
+            flat = np.stack([middle, radius + terms * np.abs(middle)]).reshape(2, self.shape[0], -1)
+            middle, radius = (self._average @ flat).reshape(2, -1, *self.shape[1:])
+            radius = radius * (1 + terms)
+        middle, radius = middle * self._symmetrized, radius * self._symmetrized
+        return positive_definite(Ball(middle + self._pads, radius * (1 + slack(1)) + slack(1) * np.abs(middle)))
 
 
 def contraction(jacobian: Ball, inverse: Numbers, size: Real) -> Contraction:
@@ -166,10 +274,10 @@ def contraction(jacobian: Ball, inverse: Numbers, size: Real) -> Contraction:
     Raises:
         CertificationError: when that norm is not well below 1.
     """
-    terms, moduli = slack(len(size)), np.abs(inverse)
-    defect = np.abs(np.eye(len(size)) - inverse @ jacobian.middle)
-    defect += (moduli @ (jacobian.radius + terms * np.abs(jacobian.middle)) + np.eye(len(size)) * terms) * (1 + terms)
-    share = float(np.max(defect @ size / size)) * (1 + terms)
+    terms, moduli, one = slack(len(size)), np.abs(inverse), np.eye(len(size))
+    defect = np.abs(one - inverse @ jacobian.middle)
+    defect += (moduli @ (jacobian.radius + terms * np.abs(jacobian.middle)) + one * terms) * (1 + terms)
+    share = float(np.max(defect @ size / size, initial=0.0)) * (1 + terms)
     if not share < _LARGEST_DEFECT:
         raise CertificationError(
             "the root is too ill-conditioned for a proof in double precision: the point is too near an edge, or terms "
@@ -184,33 +292,27 @@ def solution(proof: Contraction, right: Ball) -> Ball:
     found = proof.inverse @ right.middle
     first = proof.defect @ np.abs(found) + moduli @ (right.radius + terms * np.abs(right.middle))
     first *= 1 + terms
-    rest = proof.share / (1 - proof.share) * proof.size * np.max(first / proof.size)
+    rest = proof.share / (1 - proof.share) * proof.size * np.max(first / proof.size, initial=0.0)
     return Ball(found, (first + rest) * (1 + terms))
 
 
-def _total(parts: list[Ball]) -> Ball:
-    middle = np.sum([part.middle for part in parts], axis=0)
-    size = np.sum([part.radius + slack(len(parts)) * np.abs(part.middle) for part in parts], axis=0)
-    return Ball(middle, size * (1 + slack(len(parts))))
+def _combined(real: Real, values: Numbers) -> Numbers:
+    """A real matrix times a vector, complex or not."""
+    if np.iscomplexobj(values):
+        return np.asarray((real @ np.ascontiguousarray(values).view(float).reshape(-1, 2)).view(complex).ravel())
+    return np.asarray(real @ values)
 
 
-def _weights(size: Real) -> Real:
-    """d with |Ĝ_ij| about d_i d_j at most."""
-    d = np.sqrt(np.max(size, axis=1))
-    for _ in range(_BALANCING):
-        d = np.sqrt(d * np.max(size / d, axis=1))
-    return np.asarray(d)
+def _map_of(reads: tuple[Read, ...], shape: tuple[int, ...]) -> Real:
+    """Coefficients of a sum at the entries of all sectors."""
+    found = np.zeros(shape, dtype=object)
+    for k, row, column, coefficient in reads:
+        found[k, row, column] += coefficient
+    return _doubles(found.ravel())
 
 
-def _map_of(sums: tuple[tuple[Read, ...], ...], sector: int, table: SectorTable) -> Real:
-    """Coefficients of each sum (rows) at the entries of one sector (columns)."""
-    blocks = len(table.weight)
-    found = np.zeros((len(sums), blocks, blocks), dtype=object)
-    for number, reads in enumerate(sums):
-        for k, row, column, coefficient in reads:
-            if k == sector:
-                found[number, row, column] += coefficient
-    return _doubles(found.reshape(len(sums), -1))
+def _most_terms(matrix: Real) -> int:
+    return int(np.count_nonzero(matrix, axis=1).max(initial=0))
 
 
 def _doubles(values: Numbers) -> Real:
