@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError
+from freeattn.numerics.backends import trace_equation
 from freeattn.numerics.bands import BandMap, PanelBand, build_panels
 from freeattn.numerics.descent import Descent
 from freeattn.numerics.dyson_tables import DysonTables
@@ -20,7 +21,7 @@ from freeattn.numerics.precise_traces import PreciseTraces
 from freeattn.numerics.real_axis import BAND, GAP, Axis
 from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
-from freeattn.numerics.trace_equation import TraceEquation
+
 
 __all__ = ["NetworkEngine"]
 
@@ -69,7 +70,7 @@ class NetworkEngine(PanelEngine):
         self._cancelling = cancelling
         self._extra = centre[0] + centre[1] * _DEVIATIONS
         self._tables = tables
-        self._equation = TraceEquation(tables(0))
+        self._equation = trace_equation(tables(0))
         self._descent = Descent(self._equation, size)
         self._axis = Axis(self._equation, self._descent)
         self._precise: dict[int, PreciseTraces] = {}
