@@ -40,15 +40,14 @@ def invert(a: Any, g: Any, size: int) -> None:
 
 @kernel
 def _invert_three(a: Any, g: Any) -> None:
-    g[0], g[3], g[6] = a[4] * a[8] - a[5] * a[7], a[5] * a[6] - a[3] * a[8], a[3] * a[7] - a[4] * a[6]
-    unit = reciprocal(a[0] * g[0] + a[1] * g[3] + a[2] * g[6])
-    g[0], g[3], g[6] = g[0] * unit, g[3] * unit, g[6] * unit
-    g[1], g[4], g[7] = (
-        (a[2] * a[7] - a[1] * a[8]) * unit, (a[0] * a[8] - a[2] * a[6]) * unit, (a[1] * a[6] - a[0] * a[7]) * unit
-    )
-    g[2], g[5], g[8] = (
-        (a[1] * a[5] - a[2] * a[4]) * unit, (a[2] * a[3] - a[0] * a[5]) * unit, (a[0] * a[4] - a[1] * a[3]) * unit
-    )
+    """As the upper block of a matrix of four rows whose last one is that of 1: the same sums of products."""
+    larger = np.zeros((2, 16), np.complex128)
+    for m in range(9):
+        larger[0, m + m // 3] = a[m]
+    larger[0, 15] = 1.0
+    _invert_four(larger[0], larger[1])
+    for m in range(9):
+        g[m] = larger[1, m + m // 3]
 
 
 @kernel
@@ -81,40 +80,44 @@ def _invert_four(a: Any, g: Any) -> None:
 @kernel
 def _invert_balanced(a: Any, g: Any, size: int) -> None:
     """By LU after rows and columns have been brought to one size, and corrected once."""
-    left, right = np.ones(size), np.ones(size)
+    balance, order = np.empty((4, size)), np.empty(size, np.int64)
+    left, right, rows, columns = balance[0], balance[1], balance[2], balance[3]
+    room = np.empty((size * 3 + 1, size), np.complex128)
+    factors, inverse, rest, column = room[:size], room[size : 2 * size], room[2 * size : 3 * size], room[3 * size]
+    for p in range(size):
+        left[p] = right[p] = 1.0
     for _ in range(_BALANCING):
-        rows, columns = np.zeros(size), np.zeros(size)
         for p in range(size):
-            for q in range(size):
-                entry = left[p] * modulus(a[p * size + q]) * right[q]
-                rows[p], columns[q] = max(rows[p], entry), max(columns[q], entry)
+            rows[p] = columns[p] = 0.0
+        for m in range(size * size):
+            p, q = m // size, m % size
+            entry = left[p] * modulus(a[m]) * right[q]
+            rows[p], columns[q] = max(rows[p], entry), max(columns[q], entry)
         for p in range(size):
             left[p] /= np.sqrt(rows[p]) if rows[p] > 0 else 1.0
             right[p] /= np.sqrt(columns[p]) if columns[p] > 0 else 1.0
-    balanced = np.empty((size, size), a.dtype)
-    for p in range(size):
-        for q in range(size):
-            balanced[p, q] = scaled(a[p * size + q], left[p] * right[q])
-    factors, order = balanced.copy(), np.empty(size, np.int64)
-    regular = decomposed(factors, order)
-    inverse, column = np.empty_like(balanced), np.empty(size, a.dtype)
+    for m in range(size * size):
+        factors[m // size, m % size] = scaled(a[m], left[m // size] * right[m % size])
+    if not decomposed(factors, order):
+        g[0] = np.nan
+        return
     for q in range(size):
-        column[:] = 0.0
-        column[q] = 1.0
+        for p in range(size):
+            column[p] = 1.0 if p == q else 0.0
         substituted(factors, order, column)
-        inverse[:, q] = column
-    rest = np.zeros_like(balanced)
-    for p in range(size):
-        rest[p, p] = 1.0
+        for p in range(size):
+            inverse[p, q] = column[p]
+    for m in range(size * size):
+        p, q = m // size, m % size
+        rest[p, q] = 1.0 if p == q else 0.0
         for k in range(size):
-            for q in range(size):
-                rest[p, q] -= balanced[p, k] * inverse[k, q]
-    for p in range(size):
-        for q in range(size):
-            entry = inverse[p, q]
-            for k in range(size):
-                entry += inverse[p, k] * rest[k, q]
-            g[p * size + q] = scaled(entry, right[p] * left[q]) if regular else np.nan
+            rest[p, q] -= scaled(a[p * size + k], left[p] * right[k]) * inverse[k, q]
+    for m in range(size * size):
+        p, q = m // size, m % size
+        entry = inverse[p, q]
+        for k in range(size):
+            entry += inverse[p, k] * rest[k, q]
+        g[m] = scaled(entry, right[p] * left[q])
 
 
 @kernel

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.numerics.compiled.descending import averages, descents
-from freeattn.numerics.compiled.packed import packed
-from freeattn.numerics.compiled.points import (
-    bilinears, cones, errors, increases, inverted, newtons, outputs, rated, residuals, sized, tangents,
-)
+from freeattn.numerics.compiled.packed import BLOCKS, packed
+from freeattn.numerics.compiled.points import averages, bilinears, derivatives, descents, errors, roots
 from freeattn.numerics.dyson_tables import DysonTables
-from freeattn.numerics.trace_equation import TOLERANCE, TraceEquation, Value
+from freeattn.numerics.trace_equation import NEWTON_STEPS, TOLERANCE, TraceEquation, Value
 
 __all__ = ["CompiledEquation"]
 
@@ -22,98 +19,109 @@ Numbers = NDArray[Any]  # float64 on a real branch, complex128 elsewhere
 Mask = NDArray[np.bool_]
 
 
+class _Roots(NamedTuple):
+    """What `roots` leaves, real on a real branch; the matrices of all sectors as vectors."""
+
+    traces: Numbers
+    residual: Real
+    matrices: Numbers
+    phi: Numbers
+    cone: Mask
+
+
+class _Derivatives(NamedTuple):
+    """What `derivatives` leaves, real on a real branch."""
+
+    sizes: Real
+    tangents: Numbers
+    changes: Numbers
+    rising: Mask
+
+
 class CompiledEquation(TraceEquation):
     """`TraceEquation` with compiled kernels; one compilation serves all equations."""
 
     def __init__(self, tables: DysonTables) -> None:
         super().__init__(tables)
         self._packed = packed(tables)
+        sections, terms = self._packed.sections, self._packed.terms
+        self._places = [(int(row[0]), int(row[1])) for row in terms[sections[BLOCKS] : sections[BLOCKS + 1]]]
 
     def matrices(self, u: Numbers, z: Numbers) -> list[Numbers]:
-        u, z = _alike(u, z)
-        found = np.empty((len(z), self._packed.constant.size), dtype=u.dtype)
-        inverted(self._packed, u, z, found)
-        return self._listed(found)
+        return self.evaluate(u, z).matrices
 
     def evaluate(self, u: Numbers, z: Numbers) -> Value:
-        u, z = _alike(u, z)
-        found = np.empty((len(z), self._packed.constant.size), dtype=u.dtype)
-        phi, residual = np.empty_like(u), np.empty(len(z))
-        residuals(self._packed, u, z, found, phi, residual)
-        return Value(self._listed(found), phi, residual)
-
-    def output(self, matrices: list[Numbers]) -> Numbers:
-        flat = _flat(matrices)
-        found = np.empty(len(flat), dtype=flat.dtype)
-        outputs(self._packed, flat, self._like(flat), found)
-        return found
-
-    def bilinear(self, left: list[Numbers], right: list[Numbers]) -> Numbers:
-        first, second = _alike(_flat(left), _flat(right))
-        found = np.empty((len(first), self.count, self.count), dtype=first.dtype)
-        bilinears(self._packed, first, second, found)
-        return found
-
-    def tangent(self, matrices: list[Numbers]) -> Numbers:
-        flat = _flat(matrices)
-        found = self._like(flat)
-        tangents(self._packed, flat, found)
-        return found
-
-    def rates(self, matrices: list[Numbers]) -> list[Numbers]:
-        flat = _flat(matrices)
-        found = np.empty_like(flat)
-        rated(self._packed, flat, self._like(flat), found)
-        return self._listed(found)
-
-    def sizes(self, matrices: list[Numbers]) -> Real:
-        flat = _flat(matrices)
-        found = np.empty((len(flat), self.count))
-        sized(self._packed, flat, self._like(flat), found)
-        return found
-
-    def output_error(self, u: Numbers, z: Numbers, matrices: list[Numbers]) -> Real:  # noqa: ARG002
-        u, z = _alike(u, z)
-        found = np.empty(len(z))
-        errors(self._packed, u, z, found)
-        return found
+        found = self._roots(u, z, 1)
+        return Value(self._listed(found.matrices), found.phi, found.residual)
 
     def newton(self, u: Numbers, z: Numbers) -> tuple[Numbers, Mask]:
-        u, z = _alike(u, z)
-        found, residual = np.empty_like(u), np.empty(len(z))
-        newtons(self._packed, u, z, found, residual)
-        return found, residual <= TOLERANCE
+        found = self._roots(u, z, NEWTON_STEPS)
+        return found.traces, found.residual <= TOLERANCE
 
     def in_cone(self, u: Numbers, z: Numbers) -> Mask:
-        u, z = _alike(u, z)
-        good = np.empty(len(z), dtype=bool)
-        cones(self._packed, u, z, good)
-        return good
+        return self._roots(u, z, 1).cone
+
+    def _roots(self, u: Numbers, z: Numbers, steps: int) -> _Roots:
+        count, points = len(z), _contiguous(z)
+        found = _Roots(
+            np.empty((count, self.count), dtype=np.complex128), np.empty(count),
+            np.empty((count, self._packed.fixed.shape[1]), dtype=np.complex128),
+            np.empty((count, self.count), dtype=np.complex128), np.empty(count, dtype=np.bool_),
+        )
+        roots(self._packed, _contiguous(u), points, steps, *found)
+        if np.iscomplexobj(u) or np.iscomplexobj(z):
+            return found
+        return found._replace(traces=found.traces.real, matrices=found.matrices.real, phi=found.phi.real)
+
+    def tangent(self, matrices: list[Numbers]) -> Numbers:
+        return self._derivatives(matrices).tangents
+
+    def rates(self, matrices: list[Numbers]) -> list[Numbers]:
+        return self._listed(self._derivatives(matrices).changes)
+
+    def sizes(self, matrices: list[Numbers]) -> Real:
+        return self._derivatives(matrices).sizes
 
     def increasing(self, u: Real, z: Real) -> Mask:
-        u, z = _alike(u, z)
-        good = np.empty(len(z), dtype=bool)
-        increases(self._packed, u, z, good)
-        return good
+        return self._derivatives(self.matrices(u, z)).rising
+
+    def _derivatives(self, matrices: list[Numbers]) -> _Derivatives:
+        flat = _flat(matrices)
+        count = len(flat)
+        found = _Derivatives(
+            np.empty((count, self.count)), np.empty((count, self.count), dtype=np.complex128),
+            np.empty(flat.shape, dtype=np.complex128), np.empty(count, dtype=np.bool_),
+        )
+        derivatives(self._packed, _contiguous(flat), *found)
+        if np.iscomplexobj(flat):
+            return found
+        return found._replace(tangents=found.tangents.real, changes=found.changes.real)
+
+    def bilinear(self, left: list[Numbers], right: list[Numbers]) -> Numbers:
+        first, second = _flat(left), _flat(right)
+        found = np.empty((len(first), self.count, self.count), dtype=np.complex128)
+        bilinears(self._packed, _contiguous(first), _contiguous(second), found)
+        return found if np.iscomplexobj(first) or np.iscomplexobj(second) else found.real
+
+    def output_error(self, u: Numbers, z: Numbers, matrices: list[Numbers]) -> Real:  # noqa: ARG002
+        found = np.empty(len(z))
+        errors(self._packed, _contiguous(u), _contiguous(z), found)
+        return found
 
     def averaged(self, z: Numbers) -> Numbers:
-        found = np.empty((z.size, self.count), dtype=np.complex128)
-        averages(self._packed, np.ascontiguousarray(z, dtype=np.complex128), found)
+        found = np.empty((len(z), self.count), dtype=np.complex128)
+        averages(self._packed, _contiguous(z), found)
         return found
 
     def follow(self, start: Numbers, points: Numbers, u: Numbers) -> tuple[Numbers, Mask]:
-        start, points = _alike(start, points)
-        found, reached = np.array(u, dtype=np.complex128), np.empty(len(points), dtype=bool)
-        descents(self._packed, start, points, found, reached)
+        found, reached = np.array(u, dtype=np.complex128), np.empty(len(points), dtype=np.bool_)
+        descents(self._packed, _contiguous(start), _contiguous(points), found, reached)
         return found, reached
-
-    def _like(self, flat: Numbers) -> Numbers:
-        return np.empty((len(flat), self.count), dtype=flat.dtype)
 
     def _listed(self, flat: Numbers) -> list[Numbers]:
         """The matrices of each sector, views of the vectors of all."""
         return [
-            flat[:, start : start + size * size].reshape(len(flat), size, size) for start, size in self._packed.blocks
+            flat[:, start : start + size * size].reshape(len(flat), size, size) for start, size in self._places
         ]
 
 
@@ -121,7 +129,5 @@ def _flat(matrices: list[Numbers]) -> Numbers:
     return np.concatenate([g.reshape(len(g), -1) for g in matrices], axis=1)
 
 
-def _alike(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
-    """Both as contiguous arrays of one type: the two for which kernels are compiled."""
-    kind = np.complex128 if np.iscomplexobj(first) or np.iscomplexobj(second) else np.float64
-    return np.ascontiguousarray(first, dtype=kind), np.ascontiguousarray(second, dtype=kind)
+def _contiguous(array: Numbers) -> Numbers:
+    return np.ascontiguousarray(array, dtype=np.complex128)

@@ -1,7 +1,7 @@
-"""How kernels are compiled, and the scalar operations that the compiler's own versions of are slow or raise.
+"""How kernels are compiled, and scalar operations of which the compiler's own versions raise, or are slow.
 
-Every kernel serves float64 (real branches) and complex128. numba's complex division raises at 0 and its modulus is an
-order of magnitude slower than a square root.
+Kernels know complex numbers only: on a real branch imaginary parts are 0, and sums, products and quotients keep them
+so. One version is compiled instead of two.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import njit, types
-from numba.extending import overload
+from numba import njit
 
-__all__ = ["kernel", "modulus", "oriented", "reciprocal", "scaled"]
+__all__ = ["kernel", "modulus", "reciprocal", "scaled"]
 
-_SMALL, _LARGE = 1e-280, 1e280  # between them neither square of a modulus nor its parts leave the range of doubles
+_SMALL, _LARGE = 1e-280, 1e280  # between them neither a squared modulus nor its parts leave the range of doubles
 
 
 def kernel(function: Any) -> Any:
@@ -22,62 +21,28 @@ def kernel(function: Any) -> Any:
     return njit(cache=True, error_model="numpy", nogil=True)(function)
 
 
-def modulus(x: Any) -> Any:
-    """|x|."""
+@kernel
+def modulus(x: complex) -> float:
+    """|x|; the library's hypot only where a square leaves the range of doubles."""
+    square = x.real * x.real + x.imag * x.imag
+    if _SMALL < square < _LARGE:
+        return math.sqrt(square)
+    return math.hypot(x.real, x.imag)
 
 
-def scaled(x: Any, factor: Any) -> Any:
+@kernel
+def scaled(x: complex, factor: float) -> complex:
     """x times a real number."""
+    return complex(x.real * factor, x.imag * factor)
 
 
-def reciprocal(x: Any) -> Any:
-    """1/x; not finite at 0."""
-
-
-def oriented(x: Any) -> Any:
-    """What has to be positive: the imaginary part of a complex number, a real one itself."""
-
-
-@overload(oriented, strict=False)
-def _oriented(x: Any) -> Any:
-    if isinstance(x, types.Complex):
-        return lambda x: x.imag
-    return lambda x: x
-
-
-@overload(modulus, strict=False)
-def _modulus(x: Any) -> Any:
-    if not isinstance(x, types.Complex):
-        return lambda x: abs(x)
-
-    def of_complex(x: Any) -> Any:
-        square = x.real * x.real + x.imag * x.imag
-        if _SMALL < square < _LARGE:
-            return math.sqrt(square)
-        return math.hypot(x.real, x.imag)
-
-    return of_complex
-
-
-@overload(scaled, strict=False)
-def _scaled(x: Any, factor: Any) -> Any:
-    if isinstance(x, types.Complex):
-        return lambda x, factor: complex(x.real * factor, x.imag * factor)
-    return lambda x, factor: x * factor
-
-
-@overload(reciprocal, strict=False)
-def _reciprocal(x: Any) -> Any:
-    if not isinstance(x, types.Complex):
-        return lambda x: 1.0 / x
-
-    def of_complex(x: Any) -> Any:
-        square = x.real * x.real + x.imag * x.imag
-        if _SMALL < square < _LARGE:
-            return complex(x.real / square, -x.imag / square)
-        unit = 1.0 / max(abs(x.real), abs(x.imag))
-        real, imag = x.real * unit, x.imag * unit
-        square = real * real + imag * imag
-        return complex(real / square * unit, -imag / square * unit)
-
-    return of_complex
+@kernel
+def reciprocal(x: complex) -> complex:
+    """1/x; not finite at 0, where complex division would raise."""
+    square = x.real * x.real + x.imag * x.imag
+    if _SMALL < square < _LARGE:
+        return complex(x.real / square, -x.imag / square)
+    unit = 1.0 / max(abs(x.real), abs(x.imag))
+    real, imag = x.real * unit, x.imag * unit
+    square = real * real + imag * imag
+    return complex(real / square * unit, -imag / square * unit)
