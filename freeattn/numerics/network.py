@@ -21,7 +21,7 @@ from freeattn.numerics.precise_traces import PreciseTraces
 from freeattn.numerics.real_axis import BAND, GAP, Axis
 from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
-
+from freeattn.numerics.trace_equation import ChordDensities
 
 __all__ = ["NetworkEngine"]
 
@@ -75,6 +75,7 @@ class NetworkEngine(PanelEngine):
         self._axis = Axis(self._equation, self._descent)
         self._precise: dict[int, PreciseTraces] = {}
         self._bands: dict[int, tuple[Band, ...]] = {}
+        self._chords: dict[float, ChordDensities | None] = {}
         self._integrals: dict[int, PreciseIntegrals] = {}
         self._stretches, self._panels = self._resolved(size, mass, signed)
 
@@ -179,9 +180,14 @@ class NetworkEngine(PanelEngine):
         return result
 
     def _density_in(self, x: Array, panel: PanelBand, stretch: Stretch) -> Array:
-        theta = panel.map.angle(x)
-        rho = panel.density_series(theta)
+        theta, rho = panel.map.angle(x), np.full(x.shape, np.nan)
         inner = np.flatnonzero(~near_edge(panel, x))
+        chords = self._chords_of(panel)
+        if chords is not None and inner.size:
+            found, good = chords.density(x[inner], theta[inner], _RELIABLE)
+            rho[inner[good]], inner = found[good], inner[~good]
+        rest = np.isnan(rho)
+        rho[rest] = panel.density_series(theta[rest])
         if inner.size:
             points = x[inner].astype(complex)
             u, found = self._solve_band(x[inner], panel.guess(theta[inner]), stretch)
@@ -191,6 +197,13 @@ class NetworkEngine(PanelEngine):
             self._refuse_singular(x[inner], good | near_ends)  # near ends the series stays
             rho[inner[good]] = found[good]
         return rho
+
+    def _chords_of(self, panel: PanelBand) -> ChordDensities | None:
+        """What the equation keeps at the nodes of a band to get densities faster, made when first needed."""
+        key = panel.map.left
+        if key not in self._chords:
+            self._chords[key] = self._equation.chords(panel)
+        return self._chords[key]
 
     def _refuse_singular(self, points: Array | Complex, good: NDArray[np.bool_]) -> None:
         if not good.all():

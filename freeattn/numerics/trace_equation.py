@@ -14,17 +14,18 @@ definite derivative. Both hold for compressions of a resolvent.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from freeattn.numerics.bands import PanelBand
 from freeattn.numerics.dyson_tables import DysonTables, Read, SectorTable
 from freeattn.numerics.small_inverse import inverses
 
 __all__ = [
     "AVERAGED_STEPS", "CONE", "EPSILON", "FIRST_RATIO", "GOOD_ENOUGH", "HOPELESS", "LEAST_RATIO", "NEWTON_BASIN",
-    "NEWTON_STEPS", "ROUNDS", "TOLERANCE", "TraceEquation", "Value",
+    "NEWTON_STEPS", "ROUNDS", "TOLERANCE", "VISIBLE", "ChordDensities", "TraceEquation", "Value",
 ]
 
 Real = NDArray[np.float64]
@@ -40,6 +41,7 @@ NEWTON_BASIN = 1e-6  # relative change of an averaged step from which Newton tak
 ROUNDS = 120  # continuation rounds; about 30 are typical
 HOPELESS = 0.97  # ratio of heights in one step: continuation has met a singular point
 FIRST_RATIO, LEAST_RATIO = 0.3, 0.05  # of heights in one step
+VISIBLE = 1e-12  # Im m over |m| below which a solution counts as real
 CONE = 1e-9  # how negative an eigenvalue of a normalized matrix may be by rounding
 
 
@@ -49,6 +51,16 @@ class Value(NamedTuple):
     matrices: list[Numbers]
     phi: Numbers
     residual: Real
+
+
+class ChordDensities(Protocol):
+    """Densities inside one band from what is kept at the nodes of its panels."""
+
+    def density(self, x: Real, theta: Real, reliable: float) -> tuple[Real, Mask]:
+        """(ρ, whether it passed the tests of a root and of its rounding) at points x = x(θ).
+
+        `reliable` is the relative error by rounding beyond which a number does not pass.
+        """
 
 
 class TraceEquation:
@@ -247,6 +259,10 @@ class TraceEquation:
             height[index] = np.where(good, following, height[index])
             ratio[index] = np.where(good, np.maximum(ratio[index] ** 1.5, LEAST_RATIO), np.sqrt(ratio[index]))
         return u, height <= target
+
+    def chords(self, band: PanelBand) -> ChordDensities | None:  # noqa: ARG002
+        """A faster way to densities inside a band, None where there is none; slow to make, made for each band once."""
+        return None
 
     def symmetric(self, matrices: list[Numbers]) -> list[Numbers]:
         """The matrix of each sector, averaged over its nodes, with the copies of blocks shared out: symmetric."""

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from freeattn.numerics.bands import PanelBand
+from freeattn.numerics.compiled.chords import Chords
 from freeattn.numerics.compiled.packed import BLOCKS, packed
 from freeattn.numerics.compiled.points import averages, bilinears, derivatives, descents, errors, roots
 from freeattn.numerics.dyson_tables import DysonTables
@@ -51,17 +53,17 @@ class CompiledEquation(TraceEquation):
         return self.evaluate(u, z).matrices
 
     def evaluate(self, u: Numbers, z: Numbers) -> Value:
-        found = self._roots(u, z, 1)
+        found = self._solved(u, z, 1)
         return Value(self._listed(found.matrices), found.phi, found.residual)
 
     def newton(self, u: Numbers, z: Numbers) -> tuple[Numbers, Mask]:
-        found = self._roots(u, z, NEWTON_STEPS)
+        found = self._solved(u, z, NEWTON_STEPS)
         return found.traces, found.residual <= TOLERANCE
 
     def in_cone(self, u: Numbers, z: Numbers) -> Mask:
-        return self._roots(u, z, 1).cone
+        return self._solved(u, z, 1).cone
 
-    def _roots(self, u: Numbers, z: Numbers, steps: int) -> _Roots:
+    def _solved(self, u: Numbers, z: Numbers, steps: int) -> _Roots:
         count, points = len(z), _contiguous(z)
         found = _Roots(
             np.empty((count, self.count), dtype=np.complex128), np.empty(count),
@@ -117,6 +119,9 @@ class CompiledEquation(TraceEquation):
         found, reached = np.array(u, dtype=np.complex128), np.empty(len(points), dtype=np.bool_)
         descents(self._packed, _contiguous(start), _contiguous(points), found, reached)
         return found, reached
+
+    def chords(self, band: PanelBand) -> Chords:
+        return Chords(self._packed, band)
 
     def _listed(self, flat: Numbers) -> list[Numbers]:
         """The matrices of each sector, views of the vectors of all."""

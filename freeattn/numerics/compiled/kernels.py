@@ -17,7 +17,7 @@ from freeattn.numerics.trace_equation import CONE, EPSILON, GOOD_ENOUGH, TOLERAN
 
 __all__ = [
     "ABSOLUTE", "BOUND", "CHANGE", "CURRENT", "G", "LARGE", "PHI", "RIGHT", "SIZES", "Work", "evaluate", "in_cone",
-    "increasing", "jacobian", "newton", "output_bound", "rates", "tangent", "workspace",
+    "increasing", "jacobian", "newton", "output", "output_bound", "rates", "tangent", "workspace",
 ]
 
 A, G, CHANGE, PRODUCT, MEAN = range(5)  # rows of `entries`: A, G, a change of A and of G, half of it, traces
@@ -236,6 +236,15 @@ def in_cone(t: Any, w: Any) -> bool:
 def increasing(t: Any, w: Any) -> bool:
     """Whether every matrix of traces of a real solution has a positive definite derivative, from `rates`."""
     return _traces_definite(t, w.entries[CHANGE], 1.0 + 0.0j, 0.0, w)
+
+
+@kernel
+def output(t: Any, w: Any) -> complex:
+    """m, from G."""
+    total = 0.0j
+    for i in range(t.sections[OUTPUT], t.sections[OUTPUT + 1]):
+        total += scaled(w.entries[G, t.terms[i, 1]], t.values[i])
+    return total
 
 
 @kernel
