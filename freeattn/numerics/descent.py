@@ -18,6 +18,7 @@ __all__ = ["Descent"]
 Complex = NDArray[np.complex128]
 Real = NDArray[np.float64]
 
+_AVERAGED_STEPS = (4, 200)  # few bring Newton's method near the solution; the error halves at each step at worst
 _START = 30.0  # first height over |z| and the size of the law: any value works that is well above the support
 _RAISES = 12  # times that the start is doubled before giving up
 
@@ -59,10 +60,10 @@ class Descent:
         for doubling in range(_RAISES):
             height = np.maximum(points.imag, 2.0**doubling * _START * (self._size + np.abs(points.real)))
             there = points.real + 1j * height
-            u = equation.averaged(there)
-            u, good = equation.newton(u, there)
-            if np.all(good & equation.in_cone(u, there)):
-                return there, u
+            for steps in _AVERAGED_STEPS:
+                u, good = equation.newton(equation.averaged(there, steps), there)
+                if np.all(good & equation.in_cone(u, there)):
+                    return there, u
             worst = float(np.max(equation.evaluate(u, there).residual, initial=0.0))
         if worst < TOLERANCE:
             raise BranchError("no physical solution of the Dyson equation was found far above the support")

@@ -14,6 +14,7 @@ definite derivative. Both hold for compressions of a resolvent.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,7 +25,7 @@ from freeattn.numerics.dyson_tables import DysonTables, Read, SectorTable
 from freeattn.numerics.small_inverse import inverses
 
 __all__ = [
-    "AVERAGED_STEPS", "CONE", "EPSILON", "FIRST_RATIO", "GOOD_ENOUGH", "HOPELESS", "LEAST_RATIO", "NEWTON_BASIN",
+    "CONE", "EPSILON", "FIRST_RATIO", "GOOD_ENOUGH", "HOPELESS", "LEAST_RATIO", "NEWTON_BASIN",
     "NEWTON_STEPS", "ROUNDS", "TOLERANCE", "VISIBLE", "ChordDensities", "TraceEquation", "Value",
 ]
 
@@ -36,7 +37,6 @@ EPSILON = float(np.finfo(np.float64).eps)
 TOLERANCE = 128 * EPSILON  # of B: a sum of some dozen products, each rounded
 GOOD_ENOUGH = 8 * EPSILON  # of B: no further step can help
 NEWTON_STEPS = 14
-AVERAGED_STEPS = 200  # far above the support the error halves at each step at worst
 NEWTON_BASIN = 1e-6  # relative change of an averaged step from which Newton takes over
 ROUNDS = 120  # continuation rounds; about 30 are typical
 HOPELESS = 0.97  # ratio of heights in one step: continuation has met a singular point
@@ -144,7 +144,7 @@ class TraceEquation:
             wide = np.swapaxes(sector.energy, 0, 1).reshape(blocks, sources * blocks)
             rows = (first[:, reads.rows, :] @ wide).reshape(len(first), -1, sources, blocks)
             columns = np.swapaxes(second[:, :, reads.columns], 1, 2)
-            part = np.sum(rows * columns[:, :, None, :], axis=3)
+            part = (rows @ columns[:, :, :, None])[..., 0]
             total[:, :, sector.sources] += reads.coefficients.T @ part
         return total
 
@@ -228,10 +228,10 @@ class TraceEquation:
             good &= _definite(g.imag, EPSILON * scale[:, :, None] * scale[:, None, :])
         return good
 
-    def averaged(self, z: Numbers) -> Numbers:
+    def averaged(self, z: Numbers, steps: int) -> Numbers:
         """Averaged iteration u ← (u + Φ(u))/2 from C⁻¹, until a step is small: a start for Newton's method."""
         u = np.zeros((z.size, self.count), dtype=np.complex128)
-        for _ in range(AVERAGED_STEPS):
+        for _ in range(steps):
             value = self.evaluate(u, z)
             close = np.abs(value.phi - u) <= NEWTON_BASIN * self.sizes(value.matrices)
             u = (u + value.phi) / 2
@@ -323,7 +323,7 @@ def _read(reads: list[_Reads], matrices: list[Numbers], absolute: bool = False) 
         for r, matrix in zip(reads, matrices, strict=True) if r.rows.size
     ]
     if parts:
-        return np.sum(parts, axis=0)
+        return reduce(np.add, parts)
     return np.zeros((*matrices[0].shape[:-2], reads[0].coefficients.shape[1]), dtype=matrices[0].dtype)
 
 

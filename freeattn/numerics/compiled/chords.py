@@ -17,7 +17,18 @@ from numpy.typing import NDArray
 from freeattn.numerics.bands import NODES, PanelBand
 from freeattn.numerics.compiled.algebra import decomposed, substituted
 from freeattn.numerics.compiled.kernels import (
-    ABSOLUTE, BOUND, CURRENT, PHI, RIGHT, SIZES, G, evaluate, in_cone, jacobian, output, output_bound, workspace,
+    ABSOLUTE,
+    BOUND,
+    CURRENT,
+    PHI,
+    RIGHT,
+    SIZES,
+    evaluate,
+    in_cone,
+    jacobian,
+    output,
+    output_bound,
+    workspace,
 )
 from freeattn.numerics.compiled.packed import Packed
 from freeattn.numerics.compiled.scalars import kernel, modulus, scaled

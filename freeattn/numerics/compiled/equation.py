@@ -110,9 +110,9 @@ class CompiledEquation(TraceEquation):
         errors(self._packed, _contiguous(u), _contiguous(z), found)
         return found
 
-    def averaged(self, z: Numbers) -> Numbers:
+    def averaged(self, z: Numbers, steps: int) -> Numbers:
         found = np.empty((len(z), self.count), dtype=np.complex128)
-        averages(self._packed, _contiguous(z), found)
+        averages(self._packed, _contiguous(z), steps, found)
         return found
 
     def follow(self, start: Numbers, points: Numbers, u: Numbers) -> tuple[Numbers, Mask]:

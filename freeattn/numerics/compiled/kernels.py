@@ -16,8 +16,26 @@ from freeattn.numerics.compiled.scalars import kernel, modulus, scaled
 from freeattn.numerics.trace_equation import CONE, EPSILON, GOOD_ENOUGH, TOLERANCE
 
 __all__ = [
-    "ABSOLUTE", "BOUND", "CHANGE", "CURRENT", "G", "LARGE", "PHI", "RIGHT", "SIZES", "Work", "evaluate", "in_cone",
-    "increasing", "jacobian", "newton", "output", "output_bound", "rates", "tangent", "workspace",
+    "ABSOLUTE",
+    "BOUND",
+    "CHANGE",
+    "CURRENT",
+    "LARGE",
+    "PHI",
+    "RIGHT",
+    "SIZES",
+    "G",
+    "Work",
+    "evaluate",
+    "in_cone",
+    "increasing",
+    "jacobian",
+    "newton",
+    "output",
+    "output_bound",
+    "rates",
+    "tangent",
+    "workspace",
 ]
 
 A, G, CHANGE, PRODUCT, MEAN = range(5)  # rows of `entries`: A, G, a change of A and of G, half of it, traces

@@ -11,13 +11,36 @@ import numpy as np
 
 from freeattn.numerics.compiled.algebra import decomposed, substituted
 from freeattn.numerics.compiled.kernels import (
-    ABSOLUTE, BOUND, CHANGE, CURRENT, LARGE, PHI, RIGHT, SIZES, G, evaluate, in_cone, increasing, jacobian, newton,
-    output_bound, rates, tangent, workspace,
+    ABSOLUTE,
+    BOUND,
+    CHANGE,
+    CURRENT,
+    LARGE,
+    PHI,
+    RIGHT,
+    SIZES,
+    G,
+    evaluate,
+    in_cone,
+    increasing,
+    jacobian,
+    newton,
+    output_bound,
+    rates,
+    tangent,
+    workspace,
 )
 from freeattn.numerics.compiled.packed import PRODUCTS
 from freeattn.numerics.compiled.scalars import kernel, modulus, scaled
 from freeattn.numerics.trace_equation import (
-    AVERAGED_STEPS, EPSILON, FIRST_RATIO, HOPELESS, LEAST_RATIO, NEWTON_BASIN, NEWTON_STEPS, ROUNDS, TOLERANCE,
+    EPSILON,
+    FIRST_RATIO,
+    HOPELESS,
+    LEAST_RATIO,
+    NEWTON_BASIN,
+    NEWTON_STEPS,
+    ROUNDS,
+    TOLERANCE,
 )
 
 __all__ = ["averages", "bilinears", "derivatives", "descents", "errors", "roots"]
@@ -84,13 +107,13 @@ def errors(t: Any, u: Any, z: Any, found: Any) -> None:
 
 
 @kernel
-def averages(t: Any, z: Any, u: Any) -> None:
+def averages(t: Any, z: Any, steps: int, u: Any) -> None:
     """u ← averaged iteration from C⁻¹, until a step is small."""
     w = workspace(t, u.shape[1])
     phi, sizes = w.unknowns[PHI], w.sizes[SIZES]
     for k in range(len(z)):
         u[k] = 0.0
-        for _ in range(AVERAGED_STEPS):
+        for _ in range(steps):
             evaluate(t, u[k], z[k], w)
             jacobian(t, w)
             close = True
