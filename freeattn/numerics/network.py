@@ -181,21 +181,22 @@ class NetworkEngine(PanelEngine):
 
     def _density_in(self, x: Array, panel: PanelBand, stretch: Stretch) -> Array:
         theta, rho = panel.map.angle(x), np.full(x.shape, np.nan)
-        inner = np.flatnonzero(~near_edge(panel, x))
-        chords = self._chords_of(panel)
-        if chords is not None and inner.size:
-            found, good = chords.density(x[inner], theta[inner], _RELIABLE)
-            rho[inner[good]], inner = found[good], inner[~good]
-        rest = np.isnan(rho)
-        rho[rest] = panel.density_series(theta[rest])
-        if inner.size:
-            points = x[inner].astype(complex)
-            u, found = self._solve_band(x[inner], panel.guess(theta[inner]), stretch)
+        near_ends = np.minimum(theta, np.pi / 2 - theta) < _NEAR_ENDS
+        rest = np.flatnonzero(~near_edge(panel, x))
+        chords, middle = self._chords_of(panel), rest[~near_ends[rest]]
+        if chords is not None and middle.size:
+            found, good = chords.density(x[middle], theta[middle], _RELIABLE)
+            rho[middle[good]] = found[good]
+            rest = rest[np.isnan(rho[rest])]
+        missing = np.isnan(rho)
+        rho[missing] = panel.density_series(theta[missing])
+        if rest.size:
+            points = x[rest].astype(complex)
+            u, found = self._solve_band(x[rest], panel.guess(theta[rest]), stretch)
             error = self._equation.output_error(u, points, self._equation.matrices(u, points))
             good = error <= _RELIABLE * np.pi * found
-            near_ends = np.minimum(theta[inner], np.pi / 2 - theta[inner]) < _NEAR_ENDS
-            self._refuse_singular(x[inner], good | near_ends)  # near ends the series stays
-            rho[inner[good]] = found[good]
+            self._refuse_singular(x[rest], good | near_ends[rest])  # near ends the series stays
+            rho[rest[good]] = found[good]
         return rho
 
     def _chords_of(self, panel: PanelBand) -> ChordDensities | None:

@@ -1,10 +1,10 @@
 """Densities inside a band by chord steps: Newton's method with an inverse Jacobian kept at each node of the panels.
 
-A panel's series starts each point at about 1e-11, and the Jacobian at the nearest node differs little from the one at
-the point: two or three steps bring the residual to rounding, without a linear system. Every point gets its own residual
-and its own test of the cone. What rounding does to m is bounded through the moduli of the kept inverse Jacobian, times
-`_MARGIN`: so few steps converge only where the Jacobian at the point is within a fraction of the one at the node. A
-point that fails anything is left to the full method.
+A panel's series starts each point at 1e-11 or better, and the Jacobian at the nearest node differs little from the one
+at the point: few steps bring the residual to rounding, without a linear system. Every point gets its own residual and
+its own test of the cone. What rounding does to m is bounded by the moduli of the inverse Jacobian of the nearest node,
+times `_MARGIN`. That holds away from the ends of a band only: a panel resolves the solution, so other singular points
+are farther from it than its nodes are from each other. A point that fails anything is left to the full method.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ __all__ = ["Chords"]
 Real = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_STEPS = 6  # from 1e-11 to rounding: the error has to shrink to a third in each
-_MARGIN = 4.0  # of the moduli of the inverse Jacobian, which the point has not of its own
+_STEPS = 6  # two or three are typical; more are taken where the nearest node is far
+_MARGIN = 10.0  # of the moduli of the inverse Jacobian: it may grow that much from the nearest node to the point
 
 
 class Chords:
@@ -63,7 +63,7 @@ class Chords:
         _kept(equation, x, local, self._series, self._inverses, self._moduli)
 
     def density(self, x: Real, theta: Real, reliable: float) -> tuple[Real, Mask]:
-        """(ρ, whether it passed every test) at points x = x(θ) inside the band.
+        """(ρ, whether it passed every test) at points x = x(θ) inside the band, away from its ends.
 
         `reliable` is the relative error by rounding beyond which a number does not pass.
         """
@@ -108,7 +108,8 @@ def _kept(t: Any, x: Any, local: Any, series: Any, inverses: Any, moduli: Any) -
 
 @kernel
 def _densities(
-    t: Any, x: Any, panel: Any, local: Any, series: Any, inverses: Any, moduli: Any, reliable: float, rho: Any, good: Any
+    t: Any, x: Any, panel: Any, local: Any, series: Any, inverses: Any, moduli: Any, reliable: float,
+    rho: Any, good: Any,
 ) -> None:
     """rho, good ← densities, and which of them passed every test."""
     count, nodes = series.shape[2], inverses.shape[1]
@@ -121,7 +122,7 @@ def _densities(
         _series_at(series[panel[k]], local[k], current)
         best, residual = np.inf, evaluate(t, current, complex(x[k], 0.0), w)
         for _ in range(_STEPS):
-            if residual <= GOOD_ENOUGH or not residual < best or (residual <= TOLERANCE and best <= TOLERANCE):
+            if residual <= GOOD_ENOUGH or (residual <= TOLERANCE and best <= TOLERANCE):
                 break
             best = residual
             for e in range(count):

@@ -84,7 +84,7 @@ def packed(tables: DysonTables) -> Packed:
 
 def _energies(tables: DysonTables, first: Index) -> Iterable[Term]:
     for start, sector in zip(first, tables.sectors, strict=False):
-        flat = sector.energy.reshape(len(sector.sources), -1)
+        flat = sector.energy.reshape(len(sector.sources), len(sector.weight) ** 2)
         for i, entry in zip(*np.nonzero(flat), strict=True):
             yield (int(start + entry), int(sector.sources[i])), flat[i, entry]
 
