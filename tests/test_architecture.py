@@ -47,7 +47,11 @@ TIGHTER = {
 # Imports inside functions: the optional dependency at its one place.
 INSIDE_FUNCTIONS = {("freeattn.report.plot", "matplotlib")}
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
-BY_NAME = {"freeattn", "freeattn.report", "freeattn.cli.derive", "freeattn.numerics.law", "freeattn.numerics.limiting"}
+# numba only for compiled equations.
+BY_NAME = {
+    "freeattn", "freeattn.report", "freeattn.cli.derive", "freeattn.numerics.law", "freeattn.numerics.limiting",
+    "freeattn.numerics.backends",
+}
 BRIDGE = "freeattn.numerics.compile"  # the one module that may import both sympy and numpy
 # Only these packages may import the library at all.
 AT_HOME = {
@@ -55,6 +59,7 @@ AT_HOME = {
     "numpy": {"numerics", "evidence", "report"},
     "scipy": {"numerics", "evidence"},
     "flint": {"theory", "numerics"},
+    "numba": {"numerics"},
     "matplotlib": {"report"},
     "rich": {"report"},
     "click": {"cli"},
@@ -195,7 +200,7 @@ def loaded_after(statement: str) -> set[str]:
         ("import freeattn", {"numpy", "scipy", "sympy", "mpmath", "flint", "matplotlib", "click", "rich"}),
         ("import freeattn.cli", {"numpy", "scipy", "sympy", "flint", "matplotlib", "rich"}),
         ("import freeattn; freeattn.architecture('bert-base')", {"numpy", "scipy", "sympy", "flint", "matplotlib"}),
-        ("import freeattn; freeattn.law", {"matplotlib"}),
+        ("import freeattn; freeattn.law", {"matplotlib", "numba"}),
     ],
 )
 def test_start_stays_light(statement: str, absent: set[str]) -> None:

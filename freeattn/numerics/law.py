@@ -247,9 +247,11 @@ class SpectralLaw:
 
     def _far(self, z: NDArray[np.complex128]) -> NDArray[np.complex128]:
         """−1/z − m₁/z² − m₂/z³: m to rounding at |z| > 10⁶ × the support; it takes no equation to its limits."""
+        inverse, far = np.zeros_like(z), np.abs(z) > _FAR * self._reach
+        if not far.any():
+            return inverse
         first, second = self.moments(2)
-        inverse = np.zeros_like(z)
-        np.divide(1, z, out=inverse, where=np.abs(z) > _FAR * self._reach)
+        np.divide(1, z, out=inverse, where=far)
         return np.asarray(-inverse - first * inverse**2 - second * inverse**3)
 
     def _refuse_atoms(self, points: NDArray[np.complex128]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError
+from freeattn.numerics.backends import trace_equation
 from freeattn.numerics.bands import BandMap, PanelBand, build_panels
 from freeattn.numerics.descent import Descent
 from freeattn.numerics.dyson_tables import DysonTables
@@ -24,7 +25,7 @@ from freeattn.numerics.precise_traces import PreciseTraces
 from freeattn.numerics.real_axis import BAND, GAP, Axis
 from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
-from freeattn.numerics.trace_equation import TraceEquation
+from freeattn.numerics.trace_equation import ChordDensities
 
 __all__ = ["NetworkEngine"]
 
@@ -77,11 +78,12 @@ class NetworkEngine(PanelEngine):
         self._cancelling = cancelling
         self._extra = centre[0] + centre[1] * _DEVIATIONS
         self._tables = tables
-        self._equation = TraceEquation(tables(0))
+        self._equation = trace_equation(tables(0))
         self._descent = Descent(self._equation, size)
         self._axis = Axis(self._equation, self._descent)
         self._precise: dict[int, PreciseTraces] = {}
         self._bands: dict[int, tuple[Band, ...]] = {}
+        self._chords: dict[float, ChordDensities | None] = {}
         self._integrals: dict[int, PreciseIntegrals] = {}
         self._stretches, self._panels = self._resolved(size, mass, signed)
 
@@ -186,18 +188,31 @@ class NetworkEngine(PanelEngine):
         return result
 
     def _density_in(self, x: Array, panel: PanelBand, stretch: Stretch) -> Array:
-        theta = panel.map.angle(x)
-        rho = panel.density_series(theta)
-        inner = np.flatnonzero(~near_edge(panel, x))
-        if inner.size:
-            points = x[inner].astype(complex)
-            u, found = self._solve_band(x[inner], panel.guess(theta[inner]), stretch)
+        theta, rho = panel.map.angle(x), np.full(x.shape, np.nan)
+        near_ends = np.minimum(theta, np.pi / 2 - theta) < _NEAR_ENDS
+        rest = np.flatnonzero(~near_edge(panel, x))
+        chords, middle = self._chords_of(panel), rest[~near_ends[rest]]
+        if chords is not None and middle.size:
+            found, good = chords.density(x[middle], theta[middle], _RELIABLE)
+            rho[middle[good]] = found[good]
+            rest = rest[np.isnan(rho[rest])]
+        missing = np.isnan(rho)
+        rho[missing] = panel.density_series(theta[missing])
+        if rest.size:
+            points = x[rest].astype(complex)
+            u, found = self._solve_band(x[rest], panel.guess(theta[rest]), stretch)
             error = self._equation.output_error(u, points, self._equation.matrices(u, points))
             good = error <= _RELIABLE * np.pi * found
-            near_ends = np.minimum(theta[inner], np.pi / 2 - theta[inner]) < _NEAR_ENDS
-            self._refuse_singular(x[inner], good | near_ends)  # near ends the series stays
-            rho[inner[good]] = found[good]
+            self._refuse_singular(x[rest], good | near_ends[rest])  # near ends the series stays
+            rho[rest[good]] = found[good]
         return rho
+
+    def _chords_of(self, panel: PanelBand) -> ChordDensities | None:
+        """What the equation keeps at the nodes of a band to get densities faster, made when first needed."""
+        key = panel.map.left
+        if key not in self._chords:
+            self._chords[key] = self._equation.chords(panel)
+        return self._chords[key]
 
     def _refuse_singular(self, points: Array | Complex, good: NDArray[np.bool_]) -> None:
         if not good.all():

@@ -34,10 +34,18 @@ def _explicit(matrices: Numbers) -> Numbers:
     size = matrices.shape[1]
     if size == 1:
         return _finite(1 / matrices)
+    if size == 2:
+        return _finite(_adjugate_of_two(matrices) / _determinants(matrices)[:, None, None])
     rows, columns, signs = _minors(size)
     cofactors = signs * _determinants(matrices[:, rows, columns])
     determinant = np.sum(matrices[:, 0] * cofactors[:, 0], axis=1)
     return _finite(np.swapaxes(cofactors, 1, 2) / determinant[:, None, None])
+
+
+def _adjugate_of_two(matrices: Numbers) -> Numbers:
+    adjugate = np.negative(matrices)
+    adjugate[:, 0, 0], adjugate[:, 1, 1] = matrices[:, 1, 1], matrices[:, 0, 0]
+    return adjugate
 
 
 def _finite(values: Numbers) -> Numbers:
@@ -56,6 +64,8 @@ def _minors(size: int) -> tuple[Any, Any, Any]:
 def _determinants(blocks: Numbers) -> Numbers:
     """Determinants over the two last axes, as sums over permutations."""
     size = blocks.shape[-1]
+    if size == 2:
+        return blocks[..., 0, 0] * blocks[..., 1, 1] - blocks[..., 0, 1] * blocks[..., 1, 0]
     total = np.zeros(blocks.shape[:-2], dtype=blocks.dtype)
     for order in permutations(range(size)):
         inversions = sum(order[i] > order[j] for i in range(size) for j in range(i + 1, size))

@@ -14,15 +14,20 @@ definite derivative. Both hold for compressions of a resolvent.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from freeattn.numerics.bands import PanelBand
 from freeattn.numerics.dyson_tables import DysonTables, Read, SectorTable
 from freeattn.numerics.small_inverse import inverses
 
-__all__ = ["TraceEquation", "Value"]
+__all__ = [
+    "CONE", "EPSILON", "FIRST_RATIO", "GOOD_ENOUGH", "HOPELESS", "LEAST_RATIO", "NEWTON_BASIN",
+    "NEWTON_STEPS", "ROUNDS", "TOLERANCE", "VISIBLE", "ChordDensities", "TraceEquation", "Value",
+]
 
 Real = NDArray[np.float64]
 Numbers = NDArray[Any]  # float64 on a real branch, complex128 elsewhere
@@ -30,9 +35,14 @@ Mask = NDArray[np.bool_]
 
 EPSILON = float(np.finfo(np.float64).eps)
 TOLERANCE = 128 * EPSILON  # of B: a sum of some dozen products, each rounded
-_GOOD_ENOUGH = 8 * EPSILON  # of B: no further step can help
-_NEWTON_STEPS = 14
-_CONE = 1e-9  # how negative an eigenvalue of a normalized matrix may be by rounding
+GOOD_ENOUGH = 8 * EPSILON  # of B: no further step can help
+NEWTON_STEPS = 14
+NEWTON_BASIN = 1e-6  # relative change of an averaged step from which Newton takes over
+ROUNDS = 120  # continuation rounds; about 30 are typical
+HOPELESS = 0.97  # ratio of heights in one step: continuation has met a singular point
+FIRST_RATIO, LEAST_RATIO = 0.3, 0.05  # of heights in one step
+VISIBLE = 1e-12  # Im m over |m| below which a solution counts as real
+CONE = 1e-9  # how negative an eigenvalue of a normalized matrix may be by rounding
 
 
 class Value(NamedTuple):
@@ -41,6 +51,16 @@ class Value(NamedTuple):
     matrices: list[Numbers]
     phi: Numbers
     residual: Real
+
+
+class ChordDensities(Protocol):
+    """Densities inside one band from what is kept at the nodes of its panels."""
+
+    def density(self, x: Real, theta: Real, reliable: float) -> tuple[Real, Mask]:
+        """(ρ, whether it passed the tests of a root and of its rounding) at points x = x(θ).
+
+        `reliable` is the relative error by rounding beyond which a number does not pass.
+        """
 
 
 class TraceEquation:
@@ -124,7 +144,7 @@ class TraceEquation:
             wide = np.swapaxes(sector.energy, 0, 1).reshape(blocks, sources * blocks)
             rows = (first[:, reads.rows, :] @ wide).reshape(len(first), -1, sources, blocks)
             columns = np.swapaxes(second[:, :, reads.columns], 1, 2)
-            part = np.sum(rows * columns[:, :, None, :], axis=3)
+            part = (rows @ columns[:, :, :, None])[..., 0]
             total[:, :, sector.sources] += reads.coefficients.T @ part
         return total
 
@@ -186,13 +206,13 @@ class TraceEquation:
         """Newton's method from the given start: (best iterate, whether it is a root to rounding)."""
         best, kept, current = np.full(len(u), np.inf), u.copy(), u
         active = np.arange(len(u))
-        for step in range(_NEWTON_STEPS):
+        for step in range(NEWTON_STEPS):
             value = self.evaluate(current, z[active])
             better = value.residual < best[active]
             kept[active[better]], best[active[better]] = current[better], value.residual[better]
-            settled = (best[active] <= _GOOD_ENOUGH) | ((best[active] <= TOLERANCE) & ~better)
+            settled = (best[active] <= GOOD_ENOUGH) | ((best[active] <= TOLERANCE) & ~better)
             go = ~settled & np.isfinite(value.residual)
-            if step == _NEWTON_STEPS - 1 or not go.any():
+            if step == NEWTON_STEPS - 1 or not go.any():
                 break
             active, matrices = active[go], [g[go] for g in value.matrices]
             current = current[go] + self.solve(
@@ -207,6 +227,42 @@ class TraceEquation:
             scale = np.sqrt(np.abs(np.einsum("kpp->kp", g)))
             good &= _definite(g.imag, EPSILON * scale[:, :, None] * scale[:, None, :])
         return good
+
+    def averaged(self, z: Numbers, steps: int) -> Numbers:
+        """Averaged iteration u ← (u + Φ(u))/2 from C⁻¹, until a step is small: a start for Newton's method."""
+        u = np.zeros((z.size, self.count), dtype=np.complex128)
+        for _ in range(steps):
+            value = self.evaluate(u, z)
+            close = np.abs(value.phi - u) <= NEWTON_BASIN * self.sizes(value.matrices)
+            u = (u + value.phi) / 2
+            if close.all():
+                break
+        return u
+
+    def follow(self, start: Numbers, points: Numbers, u: Numbers) -> tuple[Numbers, Mask]:
+        """From solutions u at `start` down vertical lines to `points`, by Euler's predictor and Newton's method.
+
+        A step counts when the root is one to rounding and in the cone: (unknowns, which points were reached).
+        """
+        target, height, u = points.imag, start.imag.copy(), u.copy()
+        ratio = np.full(points.shape, FIRST_RATIO)
+        for _ in range(ROUNDS):
+            index = np.flatnonzero((height > target) & (ratio < HOPELESS))
+            if not index.size:
+                break
+            following = np.maximum(height[index] * ratio[index], target[index])
+            here, there = (points.real[index] + 1j * h for h in (height[index], following))
+            tangent = self.tangent(self.matrices(u[index], here))
+            moved, good = self.newton(u[index] + tangent * (there - here)[:, None], there)
+            good &= self.in_cone(moved, there)
+            u[index] = np.where(good[:, None], moved, u[index])
+            height[index] = np.where(good, following, height[index])
+            ratio[index] = np.where(good, np.maximum(ratio[index] ** 1.5, LEAST_RATIO), np.sqrt(ratio[index]))
+        return u, height <= target
+
+    def chords(self, band: PanelBand) -> ChordDensities | None:  # noqa: ARG002
+        """A faster way to densities inside a band, None where there is none; slow to make, made for each band once."""
+        return None
 
     def symmetric(self, matrices: list[Numbers]) -> list[Numbers]:
         """The matrix of each sector, averaged over its nodes, with the copies of blocks shared out: symmetric."""
@@ -240,7 +296,7 @@ def _definite(matrices: Real, noise: Real) -> Mask:
     if matrices.shape[1] == 1:
         return good
     lowest = np.linalg.eigvalsh((normal + np.swapaxes(normal, 1, 2)) / 2)[:, 0]
-    return good & (lowest > -_CONE - 100 * slack)
+    return good & (lowest > -CONE - 100 * slack)
 
 
 class _Reads(NamedTuple):
@@ -267,7 +323,7 @@ def _read(reads: list[_Reads], matrices: list[Numbers], absolute: bool = False) 
         for r, matrix in zip(reads, matrices, strict=True) if r.rows.size
     ]
     if parts:
-        return np.sum(parts, axis=0)
+        return reduce(np.add, parts)
     return np.zeros((*matrices[0].shape[:-2], reads[0].coefficients.shape[1]), dtype=matrices[0].dtype)
 
 

@@ -1,0 +1,46 @@
+"""Which numerics Dyson equations run on: numpy, or compiled loops where the extra `fast` is installed.
+
+The environment variable FREEATTN_BACKEND ("numpy" or "compiled") overrides the choice. Nothing compiled is loaded
+before the first equation is made.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from importlib.util import find_spec
+
+from freeattn.errors import InputError
+from freeattn.numerics.dyson_tables import DysonTables
+from freeattn.numerics.trace_equation import TraceEquation
+
+__all__ = ["backend", "trace_equation"]
+
+VARIABLE = "FREEATTN_BACKEND"
+
+
+def backend() -> str:
+    """The name of the backend of Dyson equations, "compiled" or "numpy".
+
+    Raises:
+        InputError: when the environment asks for another one, or for one that is not installed.
+    """
+    asked = os.environ.get(VARIABLE, "")
+    installed = find_spec("numba") is not None
+    if asked not in ("", "numpy", "compiled"):
+        raise InputError(VARIABLE, asked, '"numpy" or "compiled"')
+    if asked == "compiled" and not installed:
+        raise InputError(VARIABLE, asked, 'the extra "fast" to be installed: pip install "freeattn[fast]"')
+    return asked or ("compiled" if installed else "numpy")
+
+
+def trace_equation(tables: DysonTables) -> TraceEquation:
+    """The Dyson equation of the given tables, on the backend that is chosen.
+
+    Raises:
+        InputError: when that backend is not installed.
+    """
+    if backend() == "numpy":
+        return TraceEquation(tables)
+    compiled = importlib.import_module("freeattn.numerics.compiled.equation")  # numba takes most of a second
+    return compiled.CompiledEquation(tables)

@@ -1,0 +1,1 @@
+"""The numerics of Dyson equations as compiled loops over points (extra `fast`: numba)."""
