@@ -1,0 +1,178 @@
+"""A Dyson equation as one sparse block-diagonal matrix, at single points: exact coefficients, and doubles in balanced units.
+
+All sectors stand along the diagonal of a = C − z·P − Σ_e u_e·E_e, with inverse G, and u_e = Σ c·G_pq over its reads.
+
+**Balanced units.** Rows and columns of G are multiplied by powers of two that bring its diagonal to one size and no
+entry above 1; u_e is measured by what its reads of entries of size 1 add up to. A sector is symmetric once the copies of
+blocks are shared out, and its units are chosen so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freeattn.numerics.dyson_tables import DysonTables, Read
+
+__all__ = ["Balanced", "Coefficients", "SparseEquation", "Units", "binary"]
+
+Index = NDArray[np.intp]
+Real = NDArray[np.float64]
+Numbers = NDArray[Any]  # float64 or complex128
+Binary = tuple[int, int]  # mantissa, exponent of two
+
+_ROUNDS = 3  # of balancing; each takes the square root of what is left of the spread of sizes
+
+
+class Coefficients(NamedTuple):
+    """Exact numbers at entries (row, column); each belongs to the unknown or the place that `owner` says."""
+
+    owner: Index
+    rows: Index
+    columns: Index
+    exact: tuple[Binary, ...]
+    doubles: Real
+
+
+@dataclass(frozen=True)
+class Units:
+    """Powers of two: G_pq·2^(rows_p + columns_q), a_pq·2^−(columns_p + rows_q) and u_e·2^traces_e are balanced."""
+
+    rows: Index
+    columns: Index
+    traces: Index
+
+    def of_inverse(self, entries: Coefficients) -> Index:
+        """Exponents that take a coefficient of entries of G to balanced units, the unit of a sum left out."""
+        return -(self.rows[entries.rows] + self.columns[entries.columns])
+
+    def of_matrix(self, entries: Coefficients) -> Index:
+        """Exponents that take entries of a to balanced units."""
+        return -(self.columns[entries.rows] + self.rows[entries.columns])
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """The equation at one point, in balanced units: G, the Jacobian 1 − ∂Φ/∂u, coefficients of E and of the reads."""
+
+    units: Units
+    inverse: Numbers
+    jacobian: Numbers
+    energy: Real
+    reads: Real
+
+
+class SparseEquation:
+    """The tables of one equation, entry by entry.
+
+    Attributes:
+        count: the number of unknowns.
+        sizes, first: of each sector, its number of blocks and its first row.
+        places: rows and columns of the entries of a that are not zero identically; the `varying` ones, which hold
+            unknowns, come first.
+        constant, point, energy: their parts; owners are places. `sources` has the unknown of each part of `energy`,
+            which is in the order of places.
+        reads: in the order of the unknowns, their owners. `output`: those of m, without owner.
+    """
+
+    def __init__(self, tables: DysonTables, context: Any) -> None:
+        self._context = context
+        self.count = len(tables.reads)
+        self.sizes = [len(sector.weight) for sector in tables.sectors]
+        self.first = np.cumsum([0, *self.sizes])[:-1]
+        energy = sorted(
+            (self._at(k, p, q), int(e), matrix[p, q])
+            for k, sector in enumerate(tables.sectors)
+            for e, matrix in zip(sector.sources, sector.energy, strict=True)
+            for p, q in zip(*np.nonzero(matrix), strict=True)
+        )
+        fixed = [[(self._at(k, p, q), getattr(sector, name)[p, q]) for k, sector in enumerate(tables.sectors)
+                  for p, q in zip(*np.nonzero(getattr(sector, name)), strict=True)] for name in ("constant", "point")]
+        varying = dict.fromkeys(at for at, _, _ in energy)
+        self.varying = len(varying)
+        place = {at: i for i, at in enumerate(dict.fromkeys([*varying, *(at for part in fixed for at, _ in part)]))}
+        self.places = np.array(list(place), dtype=np.intp).reshape(-1, 2).T
+        self.constant, self.point = (self._coefficients((place[at], at, v) for at, v in part) for part in fixed)
+        self.energy = self._coefficients((place[at], at, v) for at, _, v in energy)
+        self.sources = np.array([e for _, e, _ in energy], dtype=np.intp)
+        self.reads = self._coefficients(
+            (e, self._at(r.sector, r.row, r.column), r.coefficient) for e, reads in enumerate(tables.reads) for r in reads
+        )
+        self.output = self._coefficients((0, self._at(r.sector, r.row, r.column), r.coefficient) for r in tables.output)
+        self._roots = np.zeros((sum(self.sizes),) * 2)
+        for first, sector in zip(self.first, tables.sectors, strict=True):
+            root = np.sqrt(np.array(sector.weight, dtype=float))
+            inside = slice(first, first + len(root))
+            self._roots[inside, inside] = root[:, None] / root
+        self._copies = np.concatenate([np.log2(np.array(s.weight, dtype=float)) / 2 for s in tables.sectors])
+        self._incidence = np.equal.outer(self.sources, np.arange(self.count)).astype(float)
+        self.energy_starts, self.read_starts = _starts(self.energy.owner), _starts(self.reads.owner)
+
+    def _at(self, sector: int, row: Any, column: Any) -> tuple[int, int]:
+        return int(self.first[sector] + row), int(self.first[sector] + column)
+
+    def _coefficients(self, found: Iterable[tuple[int, tuple[int, int], Any]]) -> Coefficients:
+        entries = list(found)
+        exact = tuple(binary(self._context.convert(value)) for _, _, value in entries)
+        owner, rows, columns = (np.array(column, dtype=np.intp) for column in (
+            [owner for owner, _, _ in entries], [at[0] for _, at, _ in entries], [at[1] for _, at, _ in entries]))
+        return Coefficients(owner, rows, columns, exact, np.array([float(value) for _, _, value in entries]))
+
+    # At one point ------------------------------------------------------------------------------------------------
+
+    def balanced(self, u: Numbers, z: complex | float) -> Balanced:
+        """The equation at z and unknowns u in balanced units; not finite where a matrix is singular."""
+        matrix = self._matrix(u, z)
+        units = self._units(np.linalg.inv(matrix))
+        rows, columns = np.exp2(-units.rows), np.exp2(-units.columns)
+        inverse = np.linalg.inv(matrix * columns[:, None] * rows)
+        energy = np.ldexp(self.energy.doubles, units.of_matrix(self.energy) - units.traces[self.sources])
+        reads = np.ldexp(self.reads.doubles, units.of_inverse(self.reads) + units.traces[self.reads.owner])
+        moved = (inverse[self.reads.rows][:, self.energy.rows] * energy) * (
+            inverse[:, self.reads.columns].T[:, self.energy.columns])
+        moved = reads[:, None] * (moved @ self._incidence)
+        jacobian = np.eye(self.count) - np.add.reduceat(moved, self.read_starts, axis=0)
+        return Balanced(units, inverse, jacobian, energy, reads)
+
+    def turned(self, system: Balanced, direction: Real) -> Real:
+        """G·(Σ_e E_e direction_e)·G in balanced units."""
+        energy = np.zeros_like(system.inverse)
+        values = np.add.reduceat(system.energy * direction[self.sources], self.energy_starts)
+        energy[self.places[0, : self.varying], self.places[1, : self.varying]] = values
+        return np.asarray(system.inverse @ energy @ system.inverse)
+
+    def _matrix(self, u: Numbers, z: complex | float) -> Numbers:
+        values = np.zeros(self.places.shape[1], dtype=np.result_type(u, type(z)))
+        values[self.constant.owner] = self.constant.doubles
+        values[self.point.owner] -= self.point.doubles * z
+        values[: self.varying] -= np.add.reduceat(self.energy.doubles * u[self.sources], self.energy_starts)
+        matrix = np.zeros(self._roots.shape, dtype=values.dtype)
+        matrix[self.places[0], self.places[1]] = values
+        return matrix
+
+    def _units(self, inverse: Numbers) -> Units:
+        sizes = np.abs(inverse) * self._roots
+        diagonal = np.diag(sizes)
+        scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, np.max(sizes, axis=1)))
+        for _ in range(_ROUNDS):
+            scale = scale / np.sqrt(np.max(scale[:, None] * sizes * scale, axis=1))
+        exponents = np.log2(scale)
+        rows, columns = (np.rint(exponents + sign * self._copies).astype(np.intp) for sign in (1, -1))
+        reads = np.ldexp(np.abs(self.reads.doubles), -(rows[self.reads.rows] + columns[self.reads.columns]))
+        traces = np.log2(np.add.reduceat(reads, self.read_starts)) if self.count else np.zeros(0)
+        return Units(rows, columns, -np.rint(traces).astype(np.intp))
+
+
+def binary(number: Any) -> Binary:
+    """A real mpmath number as mantissa and exponent of two."""
+    sign, mantissa, exponent, _ = number._mpf_
+    return (-int(mantissa) if sign else int(mantissa)), int(exponent)
+
+
+def _starts(owners: Index) -> Index:
+    """Where runs of one owner begin."""
+    return np.flatnonzero(np.diff(owners, prepend=-1))
