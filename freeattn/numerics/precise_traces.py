@@ -18,14 +18,16 @@ from freeattn.model.precision import own_context
 from freeattn.numerics.chord import Chord
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.folds import RANK_TOLERANCE, Fold, bordered_system, framed
-from freeattn.numerics.lifting import COMPLEX, DUAL, REAL, Algebra, Layout, Lifting
+from freeattn.numerics.lifting import Lifting
+from freeattn.numerics.lifting_layout import COMPLEX, DUAL, REAL, Algebra, Layout
 from freeattn.numerics.sparse_equation import Balanced, SparseEquation, binary
 from freeattn.numerics.trace_equation import TraceEquation
 
 __all__ = ["PreciseTraces"]
 
-_LEAST_GAIN = 0.25  # each round must shrink the correction to this share
-_NEAR_START = 1e-4  # distance from the double solution, in sizes of a trace, beyond which it is another root
+_LEAST_GAIN = 2.0  # bits by which each round must shrink the correction
+_NEAR_START = -13.0  # log2 of the distance from the double solution, in sizes of a trace, that leads to another root
+_INFINITE = float("inf")
 _GUARD_BITS = 16  # of the result, beyond the digits asked for
 _ROUNDING_BITS = 12  # lost to rounding of coefficients and of the residuals of some hundred rounds
 _ADVICE = "the point is too near an edge or the branch is ill-conditioned: ask at another point"
@@ -73,8 +75,8 @@ class PreciseTraces:
         traces = _column(start * np.exp2(system.units.traces), algebra)
         wanted = self._bits + self._lost(system)
         lifting = self._lifting(layout, system, chord, wanted, place)
-        lifting.begin(chord.start(), traces)
-        _lifted(lifting, chord, wanted, f"Newton at {self.context.nstr(z, 10)}")
+        lifting.begin(chord.start(traces))
+        _lifted(lifting, chord, wanted, complex(z))
         return self._output(lifting, system)
 
     def fold(self, fold: Fold) -> Any:
@@ -95,8 +97,8 @@ class PreciseTraces:
         turned = self._sparse.turned(system, traces[1])
         chord = Chord(layout, system, np.concatenate([system.inverse, turned]), solver, unit)
         lifting = self._lifting(layout, system, chord, self._bits, [(1, unit)], frame.gauge * sizes)
-        lifting.begin(chord.start(), traces, fold.x / 2.0**unit)
-        _lifted(lifting, chord, self._bits, f"Newton at the edge {fold.x:.10g}")
+        lifting.begin(chord.start(traces, fold.x / 2.0**unit))
+        _lifted(lifting, chord, self._bits, fold.x)
         return self._number(lifting.point, unit - lifting.bits)
 
     # Small steps -----------------------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ class PreciseTraces:
         gauge: Real | None = None,
     ) -> Lifting:
         """Residuals at the precision that results of `wanted` bits need."""
-        magnified = chord.magnification()
+        magnified = chord.magnification
         needed = wanted + self._rounding + (int(np.log2(magnified)) if np.isfinite(magnified) else self._most)
         if needed > self._most:
             raise ConvergenceError("Newton to many digits", magnified, 2.0**(self._most - wanted), _ADVICE)
@@ -151,20 +153,21 @@ class PreciseTraces:
         return self.context.make_mpf(from_man_exp(mantissa, exponent, self.context.prec, "n"))
 
 
-def _lifted(lifting: Lifting, chord: Chord, wanted: int, what: str) -> None:
+def _lifted(lifting: Lifting, chord: Chord, wanted: int, z: complex | float) -> None:
     """Rounds of corrections until what is left is below 2^−wanted."""
-    enough = lifting.bits - wanted - int(np.log2(chord.magnification()))
-    last = np.inf
+    enough = lifting.bits - wanted - int(np.log2(chord.magnification))
+    last = _INFINITE
     while lifting.largest() > enough:
-        residual = lifting.residual()
+        residual, exponent = lifting.residual()
         step = chord.step(residual)
-        change = float(np.ldexp(max(np.max(np.abs(step.traces)), abs(step.point)), residual.exponent))
-        if not change < last * _LEAST_GAIN:
-            raise ConvergenceError(what, change, 2.0**-wanted, _ADVICE)
-        if change > _NEAR_START:
-            raise BranchError(f"{what} moved from its start to another root")
-        lifting.add(step, residual.exponent)
-        last = change
+        change, power = np.frexp(np.abs(step[lifting.layout.traces.start :]).max(initial=0.0))
+        size = float(np.log2(change)) + float(power + exponent) if change > 0 else -_INFINITE
+        if not size < last - _LEAST_GAIN:
+            raise ConvergenceError("Newton to many digits", 2.0**max(size, -1000), 2.0**-min(wanted, 1000), _ADVICE)
+        if size > _NEAR_START:
+            raise BranchError(f"Newton at {z:.10g} moved from its start to another root")
+        lifting.add(step, exponent)
+        last = size
 
 
 def _parts(z: Any, algebra: Algebra) -> list[tuple[int, int]]:

@@ -72,8 +72,8 @@ class SparseEquation:
     Attributes:
         count: the number of unknowns.
         sizes, first: of each sector, its number of blocks and its first row.
-        places: rows and columns of the entries of a that are not zero identically; the `varying` ones, which hold
-            unknowns, come first.
+        places: rows and columns of the entries of a that are not zero identically: first the `energetic` ones, which
+            hold unknowns, then what else of the `moving` ones, which hold unknowns or z.
         constant, point, energy: their parts; owners are places. `sources` has the unknown of each part of `energy`,
             which is in the order of places.
         reads: in the order of the unknowns, their owners. `output`: those of m, without owner.
@@ -92,9 +92,11 @@ class SparseEquation:
         )
         fixed = [[(self._at(k, p, q), getattr(sector, name)[p, q]) for k, sector in enumerate(tables.sectors)
                   for p, q in zip(*np.nonzero(getattr(sector, name)), strict=True)] for name in ("constant", "point")]
-        varying = dict.fromkeys(at for at, _, _ in energy)
-        self.varying = len(varying)
-        place = {at: i for i, at in enumerate(dict.fromkeys([*varying, *(at for part in fixed for at, _ in part)]))}
+        moving = dict.fromkeys(at for at, _, _ in energy)
+        self.energetic = len(moving)
+        moving |= dict.fromkeys(at for at, _ in fixed[1])
+        self.moving = len(moving)
+        place = {at: i for i, at in enumerate(dict.fromkeys([*moving, *(at for at, _ in fixed[0])]))}
         self.places = np.array(list(place), dtype=np.intp).reshape(-1, 2).T
         self.constant, self.point = (self._coefficients((place[at], at, v) for at, v in part) for part in fixed)
         self.energy = self._coefficients((place[at], at, v) for at, _, v in energy)
@@ -142,14 +144,14 @@ class SparseEquation:
         """G·(Σ_e E_e direction_e)·G in balanced units."""
         energy = np.zeros_like(system.inverse)
         values = np.add.reduceat(system.energy * direction[self.sources], self.energy_starts)
-        energy[self.places[0, : self.varying], self.places[1, : self.varying]] = values
+        energy[self.places[0, : self.energetic], self.places[1, : self.energetic]] = values
         return np.asarray(system.inverse @ energy @ system.inverse)
 
     def _matrix(self, u: Numbers, z: complex | float) -> Numbers:
         values = np.zeros(self.places.shape[1], dtype=np.result_type(u, type(z)))
         values[self.constant.owner] = self.constant.doubles
         values[self.point.owner] -= self.point.doubles * z
-        values[: self.varying] -= np.add.reduceat(self.energy.doubles * u[self.sources], self.energy_starts)
+        values[: self.energetic] -= np.add.reduceat(self.energy.doubles * u[self.sources], self.energy_starts)
         matrix = np.zeros(self._roots.shape, dtype=values.dtype)
         matrix[self.places[0], self.places[1]] = values
         return matrix
