@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.numerics.lifting_layout import Layout, summed
-from freeattn.numerics.sparse_equation import Balanced
+from freeattn.numerics.lifting_layout import Layout
+from freeattn.numerics.sparse_equation import Balanced, summed
 
 __all__ = ["Chord"]
 

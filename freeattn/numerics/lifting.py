@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.numerics.lifting_layout import Layout, summed
-from freeattn.numerics.sparse_equation import Binary, Coefficients, Units
+from freeattn.numerics.lifting_layout import Layout
+from freeattn.numerics.sparse_equation import Binary, Units, summed
 
 __all__ = ["Lifting"]
 
@@ -46,13 +46,19 @@ class Lifting:
         self, layout: Layout, units: Units, bits: int, point: Sequence[Binary], gauge: Real | None = None
     ) -> None:
         equation, self.layout, self.bits = layout.equation, layout, bits
-        self._energy = _scaled(equation.energy, units.of_matrix(equation.energy) - units.traces[equation.sources], bits)
-        self._reads = _scaled(equation.reads, units.of_inverse(equation.reads) + units.traces[equation.reads.owner], bits)
+        exponents = np.concatenate([
+            units.of_matrix(equation.energy) - units.traces[equation.sources],
+            units.of_inverse(equation.reads) + units.traces[equation.reads.owner],
+            units.of_matrix(equation.constant),
+        ])
+        numbers = equation.fixed(exponents + bits)
+        ends = np.cumsum([len(equation.energy.exact), len(equation.reads.exact)])
+        self._energy, self._reads, constant = numbers[: ends[0]], numbers[ends[0] : ends[1]], numbers[ends[1] :]
         places = np.zeros((layout.algebra.components, equation.places.shape[1]), dtype=object)
-        places[0, equation.constant.owner] = _scaled(equation.constant, units.of_matrix(equation.constant), bits)
-        exponents = (units.of_matrix(equation.point) + bits).tolist()
+        places[0, equation.constant.owner] = constant
+        powers = (units.of_matrix(equation.point) + bits).tolist()
         points = [
-            np.array([_shifted(a * b, e + f + g) for (a, e), g in zip(equation.point.exact, exponents, strict=True)],
+            np.array([_shifted(a * b, e + f + g) for (a, e), g in zip(equation.point.exact, powers, strict=True)],
                      dtype=object)
             for b, f in point
         ]
@@ -84,9 +90,9 @@ class Lifting:
         """The bits of the largest residual, in units of 2^−bits."""
         return max(map(int.bit_length, self._errors.tolist()))
 
-    def residual(self) -> tuple[Real, int]:
-        """The leading digits of all residuals: numbers·2^exponent."""
-        shift = max(self.largest() - _LEADING_BITS, 0)
+    def residual(self, largest: int) -> tuple[Real, int]:
+        """The leading digits of all residuals, of which the largest is given: numbers·2^exponent."""
+        shift = max(largest - _LEADING_BITS, 0)
         return (self._errors >> shift).astype(np.float64), shift - self.bits
 
     def begin(self, start: Real) -> None:
@@ -110,6 +116,11 @@ class Lifting:
         change += layout.product(layout.left_integers(short[layout.places]), before)
         self._errors[layout.entries] -= change >> down
 
+    def finish(self, step: Real, exponent: int) -> None:
+        """Last corrections: residuals are left as they were."""
+        short, up, _ = self._short(step, exponent)
+        self._found = self._found + (short << up)
+
     def _short(self, step: Real, exponent: int) -> tuple[Integers, int, int]:
         """step·2^exponent as integers of at most 52 bits, in units of 2^−down = 2^(up − bits)."""
         fine = min(_SHORT_BITS - int(np.frexp(np.abs(step).max())[1]), self.bits + exponent)
@@ -128,13 +139,6 @@ class Lifting:
         if self._gauge is not None:
             places[0, equation.point.owner] -= self._point * short[-1] >> down
             errors[-1] -= (self._gauge @ traces[1]) >> down
-
-
-def _scaled(entries: Coefficients, exponents: Index, bits: int) -> Integers:
-    """Coefficients·2^exponents in units of 2^−bits."""
-    return np.array(
-        [_shifted(m, e + k) for (m, e), k in zip(entries.exact, (exponents + bits).tolist(), strict=True)], dtype=object
-    )
 
 
 def _shifted(mantissa: int, exponent: int) -> int:

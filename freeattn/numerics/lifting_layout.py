@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from freeattn.numerics.sparse_equation import SparseEquation
 
-__all__ = ["COMPLEX", "DUAL", "REAL", "Algebra", "Layout", "summed"]
+__all__ = ["COMPLEX", "DUAL", "REAL", "Algebra", "Layout"]
 
 Index = NDArray[np.intp]
 Real = NDArray[np.float64]
@@ -158,8 +158,3 @@ class _Spread:
         spread[self._negative] = -spread[self._negative]
         factors[self._to] = spread
         return factors
-
-
-def summed(values: NDArray[Any], starts: Index) -> NDArray[Any]:
-    """Sums over runs of the last axis."""
-    return values if len(starts) == values.shape[-1] else np.add.reduceat(values, starts, axis=-1)

@@ -27,8 +27,9 @@ __all__ = ["PreciseTraces"]
 
 _LEAST_GAIN = 2.0  # bits by which each round must shrink the correction
 _NEAR_START = -13.0  # log2 of the distance from the double solution, in sizes of a trace, that leads to another root
+_SAFE_BITS = 8  # by which a gain may be less than in all earlier rounds
 _INFINITE = float("inf")
-_GUARD_BITS = 16  # of the result, beyond the digits asked for
+_GUARD_BITS = 10  # of the result, beyond the digits asked for
 _ROUNDING_BITS = 12  # lost to rounding of coefficients and of the residuals of some hundred rounds
 _ADVICE = "the point is too near an edge or the branch is ill-conditioned: ask at another point"
 _BITS_PER_DIGIT = 3.3219280948873626
@@ -67,8 +68,9 @@ class PreciseTraces:
             BranchError: when they lead away from the start.
         """
         algebra = COMPLEX if np.iscomplexobj(start) else REAL
-        place = _parts(self.context.mpmathify(z), algebra)
-        system = self._balanced(start, complex(z) if algebra is COMPLEX else float(self.context.re(z)))
+        place = [binary(part) for part in (z.real, z.imag)[: algebra.components]]
+        rounded = complex(z) if algebra is COMPLEX else float(z.real)
+        system = self._balanced(start, rounded)
         layout = self._layout(algebra)
         solver = _components(_inverse(system.jacobian), algebra)
         chord = Chord(layout, system, _column(system.inverse, algebra), solver)
@@ -76,7 +78,7 @@ class PreciseTraces:
         wanted = self._bits + self._lost(system)
         lifting = self._lifting(layout, system, chord, wanted, place)
         lifting.begin(chord.start(traces))
-        _lifted(lifting, chord, wanted, complex(z))
+        _lifted(lifting, chord, wanted, rounded)
         return self._output(lifting, system)
 
     def fold(self, fold: Fold) -> Any:
@@ -154,24 +156,28 @@ class PreciseTraces:
 
 
 def _lifted(lifting: Lifting, chord: Chord, wanted: int, z: complex | float) -> None:
-    """Rounds of corrections until what is left is below 2^−wanted."""
+    """Rounds of corrections until what is left is below 2^−wanted, by the residual or by the gain of earlier rounds."""
     enough = lifting.bits - wanted - int(np.log2(chord.magnification))
-    last = _INFINITE
-    while lifting.largest() > enough:
-        residual, exponent = lifting.residual()
+    last, gain = _INFINITE, _INFINITE
+    while (largest := lifting.largest()) > enough:
+        residual, exponent = lifting.residual(largest)
         step = chord.step(residual)
-        change, power = np.frexp(np.abs(step[lifting.layout.traces.start :]).max(initial=0.0))
-        size = float(np.log2(change)) + float(power + exponent) if change > 0 else -_INFINITE
+        size = _log2(step[lifting.layout.traces.start :], exponent)
         if not size < last - _LEAST_GAIN:
             raise ConvergenceError("Newton to many digits", 2.0**max(size, -1000), 2.0**-min(wanted, 1000), _ADVICE)
         if size > _NEAR_START:
             raise BranchError(f"Newton at {z:.10g} moved from its start to another root")
+        gain = min(gain, last - size)
+        if gain < _INFINITE and _log2(step, exponent) - gain < -wanted - _SAFE_BITS:
+            return lifting.finish(step, exponent)
         lifting.add(step, exponent)
         last = size
 
 
-def _parts(z: Any, algebra: Algebra) -> list[tuple[int, int]]:
-    return [binary(part) for part in (z.real, z.imag)[: algebra.components]]
+def _log2(numbers: Real, exponent: int) -> float:
+    """log2 of the largest of numbers·2^exponent."""
+    largest = float(np.abs(numbers).max())
+    return float(np.log2(largest)) + exponent if largest > 0 else -_INFINITE
 
 
 def _column(values: Numbers, algebra: Algebra) -> Real:

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from freeattn.numerics.dyson_tables import DysonTables, Read
 
-__all__ = ["Balanced", "Coefficients", "SparseEquation", "Units", "binary"]
+__all__ = ["Balanced", "Coefficients", "SparseEquation", "Units", "binary", "summed"]
 
 Index = NDArray[np.intp]
 Real = NDArray[np.float64]
 Numbers = NDArray[Any]  # float64 or complex128
 Binary = tuple[int, int]  # mantissa, exponent of two
 
-_ROUNDS = 3  # of balancing; each takes the square root of what is left of the spread of sizes
+_ROUNDS = 2  # of balancing; each takes the square root of what is left of the spread of sizes
 
 
 class Coefficients(NamedTuple):
@@ -105,12 +105,19 @@ class SparseEquation:
             (e, self._at(r.sector, r.row, r.column), r.coefficient) for e, reads in enumerate(tables.reads) for r in reads
         )
         self.output = self._coefficients((0, self._at(r.sector, r.row, r.column), r.coefficient) for r in tables.output)
+        exact = [*self.energy.exact, *self.reads.exact, *self.constant.exact]
+        self._padding = 2 * context.prec - np.array([e for _, e in exact], dtype=np.intp)
+        self._padded = np.array([m << 2 * context.prec for m, _ in exact], dtype=object)
         self._roots = np.zeros((sum(self.sizes),) * 2)
         for first, sector in zip(self.first, tables.sectors, strict=True):
             root = np.sqrt(np.array(sector.weight, dtype=float))
             inside = slice(first, first + len(root))
             self._roots[inside, inside] = root[:, None] / root
         self._copies = np.concatenate([np.log2(np.array(s.weight, dtype=float)) / 2 for s in tables.sectors])
+        total = sum(self.sizes)
+        self._before = self.reads.rows[:, None] * total + self.energy.rows
+        self._after = self.energy.columns * total + self.reads.columns[:, None]
+        self._identity = np.eye(self.count)
         self._incidence = np.equal.outer(self.sources, np.arange(self.count)).astype(float)
         self.energy_starts, self.read_starts = _starts(self.energy.owner), _starts(self.reads.owner)
 
@@ -124,26 +131,34 @@ class SparseEquation:
             [owner for owner, _, _ in entries], [at[0] for _, at, _ in entries], [at[1] for _, at, _ in entries]))
         return Coefficients(owner, rows, columns, exact, np.array([float(value) for _, _, value in entries]))
 
+    def fixed(self, exponents: Index) -> NDArray[Any]:
+        """Integers: the coefficients of energy, reads and constant, times 2^exponents and rounded down."""
+        down = self._padding - exponents
+        if (down >= 0).all():
+            return np.asarray(self._padded >> down)
+        return np.array([_shifted(m, -d) for m, d in zip(self._padded.tolist(), down.tolist(), strict=True)], dtype=object)
+
     # At one point ------------------------------------------------------------------------------------------------
 
     def balanced(self, u: Numbers, z: complex | float) -> Balanced:
         """The equation at z and unknowns u in balanced units; not finite where a matrix is singular."""
         matrix = self._matrix(u, z)
         units = self._units(np.linalg.inv(matrix))
-        rows, columns = np.exp2(-units.rows), np.exp2(-units.columns)
+        rows, columns = np.ldexp(1.0, -units.rows), np.ldexp(1.0, -units.columns)
         inverse = np.linalg.inv(matrix * columns[:, None] * rows)
         energy = np.ldexp(self.energy.doubles, units.of_matrix(self.energy) - units.traces[self.sources])
         reads = np.ldexp(self.reads.doubles, units.of_inverse(self.reads) + units.traces[self.reads.owner])
-        moved = (inverse[self.reads.rows][:, self.energy.rows] * energy) * (
-            inverse[:, self.reads.columns].T[:, self.energy.columns])
-        moved = reads[:, None] * (moved @ self._incidence)
-        jacobian = np.eye(self.count) - np.add.reduceat(moved, self.read_starts, axis=0)
+        flat = inverse.reshape(-1)
+        moved = (flat[self._before] * energy * flat[self._after]) @ self._incidence * reads[:, None]
+        if len(reads) != self.count:
+            moved = np.add.reduceat(moved, self.read_starts, axis=0)
+        jacobian = self._identity - moved
         return Balanced(units, inverse, jacobian, energy, reads)
 
     def turned(self, system: Balanced, direction: Real) -> Real:
         """G·(Σ_e E_e direction_e)·G in balanced units."""
         energy = np.zeros_like(system.inverse)
-        values = np.add.reduceat(system.energy * direction[self.sources], self.energy_starts)
+        values = summed(system.energy * direction[self.sources], self.energy_starts)
         energy[self.places[0, : self.energetic], self.places[1, : self.energetic]] = values
         return np.asarray(system.inverse @ energy @ system.inverse)
 
@@ -151,21 +166,21 @@ class SparseEquation:
         values = np.zeros(self.places.shape[1], dtype=np.result_type(u, type(z)))
         values[self.constant.owner] = self.constant.doubles
         values[self.point.owner] -= self.point.doubles * z
-        values[: self.energetic] -= np.add.reduceat(self.energy.doubles * u[self.sources], self.energy_starts)
+        values[: self.energetic] -= summed(self.energy.doubles * u[self.sources], self.energy_starts)
         matrix = np.zeros(self._roots.shape, dtype=values.dtype)
         matrix[self.places[0], self.places[1]] = values
         return matrix
 
     def _units(self, inverse: Numbers) -> Units:
         sizes = np.abs(inverse) * self._roots
-        diagonal = np.diag(sizes)
-        scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, np.max(sizes, axis=1)))
+        diagonal = sizes.diagonal()
+        scale = 1 / np.sqrt(diagonal if diagonal.all() else np.where(diagonal > 0, diagonal, sizes.max(axis=1)))
         for _ in range(_ROUNDS):
-            scale = scale / np.sqrt(np.max(scale[:, None] * sizes * scale, axis=1))
+            scale = scale / np.sqrt((scale[:, None] * sizes * scale).max(axis=1))
         exponents = np.log2(scale)
         rows, columns = (np.rint(exponents + sign * self._copies).astype(np.intp) for sign in (1, -1))
         reads = np.ldexp(np.abs(self.reads.doubles), -(rows[self.reads.rows] + columns[self.reads.columns]))
-        traces = np.log2(np.add.reduceat(reads, self.read_starts)) if self.count else np.zeros(0)
+        traces = np.log2(summed(reads, self.read_starts))
         return Units(rows, columns, -np.rint(traces).astype(np.intp))
 
 
@@ -173,6 +188,15 @@ def binary(number: Any) -> Binary:
     """A real mpmath number as mantissa and exponent of two."""
     sign, mantissa, exponent, _ = number._mpf_
     return (-int(mantissa) if sign else int(mantissa)), int(exponent)
+
+
+def _shifted(mantissa: int, exponent: int) -> int:
+    return mantissa << exponent if exponent >= 0 else mantissa >> -exponent
+
+
+def summed(values: NDArray[Any], starts: Index) -> NDArray[Any]:
+    """Sums over runs of the last axis."""
+    return values if len(starts) == values.shape[-1] else np.add.reduceat(values, starts, axis=-1)
 
 
 def _starts(owners: Index) -> Index:
