@@ -70,14 +70,23 @@ class Chord:
         return step
 
     @cached_property
-    def magnification(self) -> float:
-        """How many times the largest residual a correction of G, of u or of z may be: a product of norms."""
+    def _norms(self) -> tuple[float, float]:
+        """Of the maps from entries of G to u, and from u (and z) to a."""
         equation, system = self._layout.equation, self._system
-        left, right = (float(np.abs(part).sum(axis=axis).max()) for part, axis in ((self._left, 1), (self._column, 0)))
         reads = float(summed(np.abs(system.reads), equation.read_starts).max(initial=0.0))
         energy = float(summed(np.abs(system.energy), equation.energy_starts).max(initial=0.0))
-        if self._point is not None:
-            energy += float(np.abs(self._point).max(initial=0.0))
+        return reads, energy if self._point is None else energy + float(np.abs(self._point).max(initial=0.0))
+
+    @property
+    def spread(self) -> int:
+        """Bits below the largest entry of G at which entries still matter."""
+        return sum(max(int(np.log2(norm)) + 1, 0) for norm in self._norms if norm > 0)
+
+    @cached_property
+    def magnification(self) -> float:
+        """How many times the largest residual a correction of G, of u or of z may be: a product of norms."""
+        left, right = (float(np.abs(part).sum(axis=axis).max()) for part, axis in ((self._left, 1), (self._column, 0)))
+        reads, energy = self._norms
         solver = float(np.abs(self._solver).sum(axis=1).max(initial=0.0))
         traces = solver * (1 + reads * left * (1 + right))
         return max(traces, left * (1 + right * (1 + energy * traces)))

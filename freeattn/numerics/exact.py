@@ -17,7 +17,7 @@ from flint import fmpq
 
 from freeattn.errors import InputError
 from freeattn.model.attention import Attention
-from freeattn.model.precision import own_context
+from freeattn.model.precision import kept_context
 from freeattn.numerics.compile import CompiledCurve, compile_curve, rational_value
 from freeattn.numerics.polynomials import as_fmpq, to_context
 from freeattn.theory import symbols as sym
@@ -197,7 +197,7 @@ def _substituted(expression: Law, numbers: tuple[tuple[sp.Symbol, fmpq], ...]) -
 
 def exact_context(digits: int) -> Any:
     """A context with a few digits more than those asked for."""
-    return own_context(digits + _GUARD_DIGITS)
+    return kept_context(digits + _GUARD_DIGITS)
 
 
 

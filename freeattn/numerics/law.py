@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
-from freeattn.model.precision import own_context
+from freeattn.model.precision import kept_context
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide
 from freeattn.numerics.precise_integrals import as_number
@@ -319,18 +319,18 @@ def _digits(digits: int) -> int:
 
 def _rounded(value: Any, digits: int) -> Any:
     """An mpmath number rounded to the digits that were asked for."""
-    context = own_context(digits)
+    context = kept_context(digits)
     return +context.convert(value)
 
 
 def _mp(value: Fraction | float, digits: int) -> Any:
-    context = own_context(digits + 10)
+    context = kept_context(digits + 10)
     return as_number(context, value)
 
 
 def _one_number(name: str, value: Any, real: bool) -> Any:
     """One finite number, exactly: int, Fraction, float, decimal string, sympy or mpmath number."""
-    context = own_context(_MAX_DIGITS)
+    context = kept_context(_MAX_DIGITS)
     try:
         number = as_number(context, value)
     except (TypeError, ValueError, ZeroDivisionError):

@@ -5,7 +5,7 @@ The entries of a and G and the traces u are unknowns together, so that everythin
     R = 1 − a·G,      r = reads(G) − u,      s = C − z·P − E(u) − a.
 
 The residuals are integers in units of 2^−bits. A correction is computed from their leading digits with a preconditioner
-of doubles and rounded to numbers of 52 bits; the residuals are then updated, exactly but for the last bit, by products
+of doubles and rounded to numbers of some 52 bits; the residuals are then updated, exactly but for the last bit, by products
 of one long and one short number. A round so gains what a double holds, less what the condition of the equation costs,
 and its time is linear in the digits.
 """
@@ -40,11 +40,13 @@ class Lifting:
         bits: binary digits after the point.
         point: z: (mantissa, exponent) of each component; its unit alone when z is itself an unknown.
         gauge: ℓ of a last equation, ℓ·(second component of u) = 1, when z is an unknown.
+        spread: bits below the largest number at which numbers still matter.
     """
 
     def __init__(
-        self, layout: Layout, units: Units, bits: int, point: Sequence[Binary], gauge: Real | None = None
+        self, layout: Layout, units: Units, bits: int, point: Sequence[Binary], gauge: Real | None = None, spread: int = 0
     ) -> None:
+        self._leading, self._width = _LEADING_BITS + spread, _SHORT_BITS + spread
         equation, self.layout, self.bits = layout.equation, layout, bits
         exponents = np.concatenate([
             units.of_matrix(equation.energy) - units.traces[equation.sources],
@@ -92,7 +94,7 @@ class Lifting:
 
     def residual(self, largest: int) -> tuple[Real, int]:
         """The leading digits of all residuals, of which the largest is given: numbers·2^exponent."""
-        shift = max(largest - _LEADING_BITS, 0)
+        shift = max(largest - self._leading, 0)
         return (self._errors >> shift).astype(np.float64), shift - self.bits
 
     def begin(self, start: Real) -> None:
@@ -122,9 +124,12 @@ class Lifting:
         self._found = self._found + (short << up)
 
     def _short(self, step: Real, exponent: int) -> tuple[Integers, int, int]:
-        """step·2^exponent as integers of at most 52 bits, in units of 2^−down = 2^(up − bits)."""
-        fine = min(_SHORT_BITS - int(np.frexp(np.abs(step).max())[1]), self.bits + exponent)
-        return np.rint(np.ldexp(step, fine)).astype(np.int64).astype(object), self.bits + exponent - fine, fine - exponent
+        """step·2^exponent as short integers, in units of 2^−down = 2^(up − bits)."""
+        fine = min(self._width - int(np.frexp(np.abs(step).max())[1]), self.bits + exponent)
+        numbers = np.rint(np.ldexp(step, fine))
+        integers = numbers.astype(np.int64).astype(object) if self._width < 63 else np.array(
+            [int(number) for number in numbers.tolist()], dtype=object)
+        return integers, self.bits + exponent - fine, fine - exponent
 
     def _advance(self, short: Integers, long: Integers, down: int) -> None:
         """A correction of G, u and z, and of the residuals that are not products with a."""

@@ -257,9 +257,7 @@ class NetworkEngine(PanelEngine):
     def _traces(self, digits: int) -> PreciseTraces:
         if digits not in self._precise:
             guard = _GUARD_DIGITS + digits + self._cancelling
-            self._precise[digits] = PreciseTraces(
-                self._tables(digits + guard), self._equation, digits, guard, self._cancelling
-            )
+            self._precise[digits] = PreciseTraces(self._tables(digits + guard), self._equation, digits, guard)
         return self._precise[digits]
 
     def stieltjes_to(self, z: Any, digits: int) -> Any:

@@ -46,19 +46,15 @@ class PreciseTraces:
         equation: the same in doubles.
         digits: decimal digits of results.
         guard: decimal digits of the tables beyond them.
-        cancelling: decimal digits that terms of very unequal size cost at most.
     """
 
-    def __init__(
-        self, tables: DysonTables, equation: TraceEquation, digits: int, guard: int, cancelling: int = 0
-    ) -> None:
+    def __init__(self, tables: DysonTables, equation: TraceEquation, digits: int, guard: int) -> None:
         self.context = own_context(digits + guard)
         self._equation, self._sparse = equation, SparseEquation(tables, self.context)
         self._layouts: dict[Algebra, Layout] = {}
         self._bits = int(digits * _BITS_PER_DIGIT) + _GUARD_BITS
         self._most = int((digits + guard) * _BITS_PER_DIGIT)
         self._spare = int(digits * _BITS_PER_DIGIT)
-        self._rounding = _ROUNDING_BITS + int(cancelling * _BITS_PER_DIGIT)
 
     def stieltjes(self, start: Numbers, z: Any) -> Any:
         """m(z) of the root next to a solution in doubles; its imaginary part has the digits asked for too.
@@ -125,10 +121,10 @@ class PreciseTraces:
     ) -> Lifting:
         """Residuals at the precision that results of `wanted` bits need."""
         magnified = chord.magnification
-        needed = wanted + self._rounding + (int(np.log2(magnified)) if np.isfinite(magnified) else self._most)
+        needed = wanted + _ROUNDING_BITS + (int(np.log2(magnified)) if np.isfinite(magnified) else self._most)
         if needed > self._most:
             raise ConvergenceError("Newton to many digits", magnified, 2.0**(self._most - wanted), _ADVICE)
-        return Lifting(layout, system.units, needed, place, gauge)
+        return Lifting(layout, system.units, needed, place, gauge, chord.spread)
 
     def _lost(self, system: Balanced) -> int:
         """Bits by which m, or Im m off the real branch, is smaller than what its reads of entries of size 1 add up to."""

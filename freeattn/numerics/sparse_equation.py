@@ -3,8 +3,8 @@
 All sectors stand along the diagonal of a = C − z·P − Σ_e u_e·E_e, with inverse G, and u_e = Σ c·G_pq over its reads.
 
 **Balanced units.** Rows and columns of G are multiplied by powers of two that bring its diagonal to one size and no
-entry above 1; u_e is measured by what its reads of entries of size 1 add up to. A sector is symmetric once the copies of
-blocks are shared out, and its units are chosen so.
+entry above 1; u_e is measured by its natural size, Σ |c|·max(|G_pq|, √|G_pp G_qq|). A sector is symmetric once the
+copies of blocks are shared out, and its units are chosen so.
 """
 
 from __future__ import annotations
@@ -113,6 +113,7 @@ class SparseEquation:
             root = np.sqrt(np.array(sector.weight, dtype=float))
             inside = slice(first, first + len(root))
             self._roots[inside, inside] = root[:, None] / root
+        self._roots_or_one = np.where(self._roots == 0, 1.0, self._roots)
         self._copies = np.concatenate([np.log2(np.array(s.weight, dtype=float)) / 2 for s in tables.sectors])
         total = sum(self.sizes)
         self._before = self.reads.rows[:, None] * total + self.energy.rows
@@ -179,9 +180,10 @@ class SparseEquation:
             scale = scale / np.sqrt((scale[:, None] * sizes * scale).max(axis=1))
         exponents = np.log2(scale)
         rows, columns = (np.rint(exponents + sign * self._copies).astype(np.intp) for sign in (1, -1))
-        reads = np.ldexp(np.abs(self.reads.doubles), -(rows[self.reads.rows] + columns[self.reads.columns]))
-        traces = np.log2(summed(reads, self.read_starts))
-        return Units(rows, columns, -np.rint(traces).astype(np.intp))
+        roots = np.sqrt(diagonal)
+        natural = (np.maximum(sizes, roots[:, None] * roots) / self._roots_or_one)[self.reads.rows, self.reads.columns]
+        traces = summed(np.abs(self.reads.doubles) * natural, self.read_starts)
+        return Units(rows, columns, -np.rint(np.log2(np.where(traces == 0, 1.0, traces))).astype(np.intp))
 
 
 def binary(number: Any) -> Binary:
