@@ -5,9 +5,9 @@ The entries of a and G and the traces u are unknowns together, so that everythin
     R = 1 − a·G,      r = reads(G) − u,      s = C − z·P − E(u) − a.
 
 The residuals are integers in units of 2^−bits. A correction is computed from their leading digits with a preconditioner
-of doubles and rounded to numbers of some 52 bits; the residuals are then updated, exactly but for the last bit, by products
-of one long and one short number. A round so gains what a double holds, less what the condition of the equation costs,
-and its time is linear in the digits.
+of doubles and rounded to numbers of some 52 bits; the residuals are then updated, exactly but for the last bit, by
+products of one long and one short number. A round so gains what a double holds, less what the condition of the equation
+costs, and its time is linear in the digits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.numerics.lifting_layout import Layout
-from freeattn.numerics.sparse_equation import Binary, Units, summed
+from freeattn.numerics.sparse_equation import Binary, Units, shifted, summed
 
 __all__ = ["Lifting"]
 
@@ -44,7 +44,8 @@ class Lifting:
     """
 
     def __init__(
-        self, layout: Layout, units: Units, bits: int, point: Sequence[Binary], gauge: Real | None = None, spread: int = 0
+        self, layout: Layout, units: Units, bits: int, point: Sequence[Binary], gauge: Real | None = None,
+        spread: int = 0,
     ) -> None:
         self._leading, self._width = _LEADING_BITS + spread, _SHORT_BITS + spread
         equation, self.layout, self.bits = layout.equation, layout, bits
@@ -60,7 +61,7 @@ class Lifting:
         places[0, equation.constant.owner] = constant
         powers = (units.of_matrix(equation.point) + bits).tolist()
         points = [
-            np.array([_shifted(a * b, e + f + g) for (a, e), g in zip(equation.point.exact, powers, strict=True)],
+            np.array([shifted(a * b, e + f + g) for (a, e), g in zip(equation.point.exact, powers, strict=True)],
                      dtype=object)
             for b, f in point
         ]
@@ -145,6 +146,3 @@ class Lifting:
             places[0, equation.point.owner] -= self._point * short[-1] >> down
             errors[-1] -= (self._gauge @ traces[1]) >> down
 
-
-def _shifted(mantissa: int, exponent: int) -> int:
-    return mantissa << exponent if exponent >= 0 else mantissa >> -exponent

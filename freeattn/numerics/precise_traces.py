@@ -56,6 +56,7 @@ class PreciseTraces:
         self._most = int((digits + guard) * _BITS_PER_DIGIT)
         self._spare = int(digits * _BITS_PER_DIGIT)
 
+    @np.errstate(all="ignore")  # numbers that are not finite do not converge
     def stieltjes(self, start: Numbers, z: Any) -> Any:
         """m(z) of the root next to a solution in doubles; its imaginary part has the digits asked for too.
 
@@ -77,6 +78,7 @@ class PreciseTraces:
         _lifted(lifting, chord, wanted, rounded)
         return self._output(lifting, system)
 
+    @np.errstate(all="ignore")
     def fold(self, fold: Fold) -> Any:
         """The edge x to full precision.
 
@@ -108,8 +110,7 @@ class PreciseTraces:
 
     def _balanced(self, traces: Numbers, z: complex | float) -> Balanced:
         try:
-            with np.errstate(all="ignore"):
-                return self._sparse.balanced(traces, z)
+            return self._sparse.balanced(traces, z)
         except np.linalg.LinAlgError:
             raise ConvergenceError(
                 "Newton to many digits", np.inf, 0.0, "a matrix of the equation is singular: ask at another point"
@@ -127,7 +128,7 @@ class PreciseTraces:
         return Lifting(layout, system.units, needed, place, gauge, chord.spread)
 
     def _lost(self, system: Balanced) -> int:
-        """Bits by which m, or Im m off the real branch, is smaller than what its reads of entries of size 1 add up to."""
+        """Bits by which m, or Im m off the real branch, is below what its reads of entries of size 1 add up to."""
         output = self._sparse.output
         exponents = system.units.of_inverse(output)
         coefficients = np.ldexp(output.doubles, exponents - np.max(exponents))
@@ -165,7 +166,8 @@ def _lifted(lifting: Lifting, chord: Chord, wanted: int, z: complex | float) -> 
             raise BranchError(f"Newton at {z:.10g} moved from its start to another root")
         gain = min(gain, last - size)
         if gain < _INFINITE and _log2(step, exponent) - gain < -wanted - _SAFE_BITS:
-            return lifting.finish(step, exponent)
+            lifting.finish(step, exponent)
+            return
         lifting.add(step, exponent)
         last = size
 

@@ -1,4 +1,4 @@
-"""A Dyson equation as one sparse block-diagonal matrix, at single points: exact coefficients, and doubles in balanced units.
+"""A Dyson equation as one sparse block-diagonal matrix: exact coefficients, and doubles in balanced units at a point.
 
 All sectors stand along the diagonal of a = C − z·P − Σ_e u_e·E_e, with inverse G, and u_e = Σ c·G_pq over its reads.
 
@@ -9,22 +9,24 @@ copies of blocks are shared out, and its units are chosen so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.numerics.dyson_tables import DysonTables, Read
+from freeattn.numerics.dyson_tables import DysonTables
+from freeattn.numerics.small_inverse import inverses
 
-__all__ = ["Balanced", "Coefficients", "SparseEquation", "Units", "binary", "summed"]
+__all__ = ["Balanced", "Coefficients", "SparseEquation", "Units", "binary", "shifted", "summed"]
 
 Index = NDArray[np.intp]
 Real = NDArray[np.float64]
 Numbers = NDArray[Any]  # float64 or complex128
 Binary = tuple[int, int]  # mantissa, exponent of two
 
+_ACCURATE = 1e-9  # relative: traces of inverses by LU that are this near those of the start are as good as any
 _ROUNDS = 2  # of balancing; each takes the square root of what is left of the spread of sizes
 
 
@@ -101,10 +103,12 @@ class SparseEquation:
         self.constant, self.point = (self._coefficients((place[at], at, v) for at, v in part) for part in fixed)
         self.energy = self._coefficients((place[at], at, v) for at, _, v in energy)
         self.sources = np.array([e for _, e, _ in energy], dtype=np.intp)
-        self.reads = self._coefficients(
-            (e, self._at(r.sector, r.row, r.column), r.coefficient) for e, reads in enumerate(tables.reads) for r in reads
+        reads, self.output = (
+            self._coefficients((e, self._at(r.sector, r.row, r.column), r.coefficient)
+                               for e, sums in enumerate(found) for r in sums)
+            for found in (tables.reads, (tables.output,))
         )
-        self.output = self._coefficients((0, self._at(r.sector, r.row, r.column), r.coefficient) for r in tables.output)
+        self.reads = reads
         exact = [*self.energy.exact, *self.reads.exact, *self.constant.exact]
         self._padding = 2 * context.prec - np.array([e for _, e in exact], dtype=np.intp)
         self._padded = np.array([m << 2 * context.prec for m, _ in exact], dtype=object)
@@ -137,16 +141,20 @@ class SparseEquation:
         down = self._padding - exponents
         if (down >= 0).all():
             return np.asarray(self._padded >> down)
-        return np.array([_shifted(m, -d) for m, d in zip(self._padded.tolist(), down.tolist(), strict=True)], dtype=object)
+        pairs = zip(self._padded.tolist(), down.tolist(), strict=True)
+        return np.array([shifted(number, -power) for number, power in pairs], dtype=object)
 
     # At one point ------------------------------------------------------------------------------------------------
 
     def balanced(self, u: Numbers, z: complex | float) -> Balanced:
-        """The equation at z and unknowns u in balanced units; not finite where a matrix is singular."""
-        matrix = self._matrix(u, z)
-        units = self._units(np.linalg.inv(matrix))
-        rows, columns = np.ldexp(1.0, -units.rows), np.ldexp(1.0, -units.columns)
-        inverse = np.linalg.inv(matrix * columns[:, None] * rows)
+        """The equation at z and a solution u in balanced units.
+
+        Raises:
+            LinAlgError: where a matrix is singular.
+        """
+        inverse = self._inverse(self._matrix(u, z), u)
+        units = self._units(inverse)
+        inverse = inverse * np.ldexp(1.0, units.rows)[:, None] * np.ldexp(1.0, units.columns)
         energy = np.ldexp(self.energy.doubles, units.of_matrix(self.energy) - units.traces[self.sources])
         reads = np.ldexp(self.reads.doubles, units.of_inverse(self.reads) + units.traces[self.reads.owner])
         flat = inverse.reshape(-1)
@@ -172,6 +180,20 @@ class SparseEquation:
         matrix[self.places[0], self.places[1]] = values
         return matrix
 
+    def _inverse(self, matrix: Numbers, u: Numbers) -> Numbers:
+        """G at a solution; entry by entry to full relative accuracy where LU leaves traces that are not u."""
+        inverse = np.linalg.inv(matrix)
+        entries = inverse[self.reads.rows, self.reads.columns]
+        distance = np.abs(summed(self.reads.doubles * entries, self.read_starts) - u)
+        if (distance <= _ACCURATE * np.abs(u)).all():
+            return inverse
+        for first, size in zip(self.first, self.sizes, strict=True):
+            inside = slice(first, first + size)
+            inverse[inside, inside] = inverses(matrix[None, inside, inside])[0]
+        if not np.isfinite(inverse).all():
+            raise np.linalg.LinAlgError("a matrix of the equation is singular")
+        return inverse
+
     def _units(self, inverse: Numbers) -> Units:
         sizes = np.abs(inverse) * self._roots
         diagonal = sizes.diagonal()
@@ -192,7 +214,8 @@ def binary(number: Any) -> Binary:
     return (-int(mantissa) if sign else int(mantissa)), int(exponent)
 
 
-def _shifted(mantissa: int, exponent: int) -> int:
+def shifted(mantissa: int, exponent: int) -> int:
+    """mantissa·2^exponent, rounded down."""
     return mantissa << exponent if exponent >= 0 else mantissa >> -exponent
 
 
