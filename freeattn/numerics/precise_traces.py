@@ -27,9 +27,9 @@ __all__ = ["PreciseTraces"]
 
 _LEAST_GAIN = 2.0  # bits by which each round must shrink the correction
 _NEAR_START = -13.0  # log2 of the distance from the double solution, in sizes of a trace, that leads to another root
-_SAFE_BITS = 8  # by which a gain may be less than in all earlier rounds
+_SAFE_BITS = 6  # by which a gain may be less than in all earlier rounds
 _INFINITE = float("inf")
-_GUARD_BITS = 10  # of the result, beyond the digits asked for
+_GUARD_BITS = 6  # of the result, beyond the digits asked for
 _ROUNDING_BITS = 12  # lost to rounding of coefficients and of the residuals of some hundred rounds
 _ADVICE = "the point is too near an edge or the branch is ill-conditioned: ask at another point"
 _BITS_PER_DIGIT = 3.3219280948873626
