@@ -9,23 +9,29 @@ import mpmath
 
 __all__ = ["own_context"]
 
-_MOST_CONTEXTS = 64  # kept in each thread; a context takes milliseconds to make
+_MOST_CONTEXTS = 64  # kept in each thread; making one takes milliseconds
 
 
-class _Made(threading.local):
+class _Kept(threading.local):
     def __init__(self) -> None:
-        self.contexts: dict[int, Any] = {}
+        self.contexts: dict[int, tuple[Any, int]] = {}
 
 
-_made = _Made()
+_kept = _Kept()
 
 
 def own_context(digits: int) -> Any:
-    """The mpmath context of this thread that works with the given decimal digits; its precision must stay as it is."""
-    contexts = _made.contexts
-    if digits not in contexts:
+    """The mpmath context of this thread that works with the given decimal digits.
+
+    Nobody may set its precision. One whose precision has been set from outside, through a number that belongs to it, is
+    not used again.
+    """
+    contexts = _kept.contexts
+    context, bits = contexts.get(digits, (None, 0))
+    if context is None or context.prec != bits:
         if len(contexts) >= _MOST_CONTEXTS:
             contexts.clear()
-        contexts[digits] = mpmath.MPContext()
-        contexts[digits].dps = digits
-    return contexts[digits]
+        context = mpmath.MPContext()
+        context.dps = digits
+        contexts[digits] = context, context.prec
+    return context

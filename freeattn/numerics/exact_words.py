@@ -86,7 +86,11 @@ class ExactWords(ExactSide):
         if not digits:
             return tables_of(self.system, numbers)
         context = exact_context(digits)
-        return tables_of(self.system, numbers, lambda value: to_context(rational_value(value, digits), context))
+
+        def number(value: sp.Expr) -> Any:
+            return to_context(rational_value(value.xreplace(numbers), digits), context)
+
+        return tables_of(self.system, number=number)
 
     def unit(self, digits: int) -> Any:
         if self.endless and digits > _MOST_ENDLESS_DIGITS:

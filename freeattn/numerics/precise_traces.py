@@ -1,7 +1,7 @@
 """Traces to any number of digits, in an mpmath context of their own (no global precision is touched).
 
-Residuals are computed to full precision and corrected with the Jacobian of doubles: each round gains the digits of a
-double less those that the condition of the Jacobian costs. Only small matrices are ever inverted to many digits.
+A start in doubles is corrected digit by digit (`lifting`) with the inverse Jacobian of doubles. The working precision
+follows from the digits asked for and from how much the equation magnifies rounding at the point.
 """
 
 from __future__ import annotations
@@ -10,22 +10,32 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from mpmath.libmp import from_man_exp
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError
 from freeattn.model.precision import own_context
-from freeattn.numerics.dyson_tables import DysonTables, Read
+from freeattn.numerics.chord import Chord
+from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.folds import RANK_TOLERANCE, Fold, bordered_system, framed
+from freeattn.numerics.lifting import Lifting
+from freeattn.numerics.lifting_layout import COMPLEX, DUAL, REAL, Algebra, Layout
+from freeattn.numerics.sparse_equation import Balanced, SparseEquation, binary
 from freeattn.numerics.trace_equation import TraceEquation
-from freeattn.theory.inversion import inverted
 
 __all__ = ["PreciseTraces"]
 
-_LEAST_GAIN = 0.25  # each round must shrink the correction to this share
-_NEAR_START = 1e-4  # relative distance from the double solution beyond which it is another root
+_LEAST_GAIN = 2.0  # bits by which each round must shrink the correction
+_NEAR_START = -13.0  # log2 of the distance from the double solution, in sizes of a trace, that leads to another root
+_SAFE_BITS = 6  # by which a gain may be less than in all earlier rounds
+_INFINITE = float("inf")
+_GUARD_BITS = 6  # of the result, beyond the digits asked for
+_ROUNDING_BITS = 12  # lost to rounding of coefficients and of the residuals of some hundred rounds
+_ADVICE = "the point is too near an edge or the branch is ill-conditioned: ask at another point"
+_BITS_PER_DIGIT = 3.3219280948873626
 
-Vector = list[Any]
-Matrix = list[list[Any]]
+Real = NDArray[np.float64]
+Numbers = NDArray[Any]
 
 
 class PreciseTraces:
@@ -35,138 +45,155 @@ class PreciseTraces:
         tables: the equation with mpmath numbers.
         equation: the same in doubles.
         digits: decimal digits of results.
-        guard: decimal digits that are carried beyond them.
+        guard: decimal digits of the tables beyond them.
     """
 
     def __init__(self, tables: DysonTables, equation: TraceEquation, digits: int, guard: int) -> None:
         self.context = own_context(digits + guard)
-        self._tolerance = self.context.mpf(10) ** (-digits - 5)
-        self._tables, self._equation = tables, equation
-        self._entries = [_entries(self.context, sector) for sector in tables.sectors]
+        self._equation, self._sparse = equation, SparseEquation(tables, self.context)
+        self._layouts: dict[Algebra, Layout] = {}
+        self._bits = int(digits * _BITS_PER_DIGIT) + _GUARD_BITS
+        self._most = int((digits + guard) * _BITS_PER_DIGIT)
+        self._spare = int(digits * _BITS_PER_DIGIT)
 
-    def stieltjes(self, start: NDArray[np.complex128], z: Any) -> Any:
-        """m(z) of the root next to a solution in doubles."""
-        u = self.root(start, z)
-        return self._read_one(self._tables.output, self._inverses(u, z))
-
-    def root(self, start: NDArray[Any], z: Any) -> Vector:
-        """The solution at z to full precision.
+    @np.errstate(all="ignore")  # numbers that are not finite do not converge
+    def stieltjes(self, start: Numbers, z: Any) -> Any:
+        """m(z) of the root next to a solution in doubles; its imaginary part has the digits asked for too.
 
         Raises:
             ConvergenceError: when corrections stop shrinking.
             BranchError: when they lead away from the start.
         """
-        number = complex(z) if np.iscomplexobj(start) else float(self.context.re(z))
-        place = np.array([number])
-        matrices = self._equation.matrices(start[None], place)
-        sizes = self._equation.sizes(matrices)[0]
-        inverse = np.linalg.inv(self._equation.jacobian(matrices)[0] * (sizes / sizes[:, None]))
+        algebra = COMPLEX if np.iscomplexobj(start) else REAL
+        place = [binary(part) for part in (z.real, z.imag)[: algebra.components]]
+        rounded = complex(z) if algebra is COMPLEX else float(z.real)
+        system = self._balanced(start, rounded)
+        layout = self._layout(algebra)
+        solver = _components(_inverse(system.jacobian), algebra)
+        chord = Chord(layout, system, _column(system.inverse, algebra), solver)
+        traces = _column(start * np.exp2(system.units.traces), algebra)
+        wanted = self._bits + self._lost(system)
+        lifting = self._lifting(layout, system, chord, wanted, place)
+        lifting.begin(chord.start(traces))
+        _lifted(lifting, chord, wanted, rounded)
+        return self._output(lifting, system)
 
-        def correction(u: Vector) -> Vector:
-            phi = self._read(self._inverses(u, z))
-            scaled = _down([(p - v) / float(s) for p, v, s in zip(phi, u, sizes, strict=True)])
-            return [self._up(step * s, scaled[1]) for step, s in zip(inverse @ scaled[0], sizes, strict=True)]
-
-        u = self._corrected([self._up(v, self.context.one) for v in start], correction, sizes)
-        drift = max((abs(complex(v) - w) / s for v, w, s in zip(u, start, sizes, strict=True)), default=0.0)
-        if drift > _NEAR_START:
-            raise BranchError(f"Newton at {self.context.nstr(z, 10)} moved from its start to another root")
-        return u
-
+    @np.errstate(all="ignore")
     def fold(self, fold: Fold) -> Any:
-        """The edge x to full precision."""
-        equation, count = self._equation, self._equation.count
-        frame = framed(np.maximum(np.abs(fold.traces), np.finfo(float).tiny), fold.x, fold.direction)
-        _, matrix = bordered_system(equation, fold.traces, fold.x, frame.direction, frame.gauge)
-        inverse = np.linalg.pinv(matrix * frame.scale / frame.weights[:, None], rcond=RANK_TOLERANCE)
-        gauge = [self.context.mpf(v) for v in frame.gauge]
+        """The edge x to full precision.
 
-        def correction(unknowns: Vector) -> Vector:
-            u, x, phi = unknowns[:count], unknowns[count], unknowns[count + 1 :]
-            matrices = self._inverses(u, x)
-            first = [a - b for a, b in zip(u, self._read(matrices), strict=True)]
-            turned = [self._turned(k, g, phi) for k, g in enumerate(matrices)]
-            second = [a - b for a, b in zip(phi, self._read(turned), strict=True)]
-            third = self.context.fdot(gauge, phi) - 1
-            residual = [r / float(w) for r, w in zip([*first, *second, third], frame.weights, strict=True)]
-            scaled = _down(residual)
-            return [self._up(-step * s, scaled[1]) for step, s in zip(inverse @ scaled[0], frame.scale, strict=True)]
-
-        start = [self.context.mpf(v) for v in (*fold.traces, fold.x, *frame.direction)]
-        return self._corrected(start, correction, frame.scale)[count]
+        Raises:
+            ConvergenceError, BranchError: as `stieltjes`.
+        """
+        count, unit = self._sparse.count, int(np.frexp(fold.x)[1])
+        system, layout = self._balanced(fold.traces, fold.x), self._layout(DUAL)
+        sizes = np.exp2(-system.units.traces.astype(float))
+        frame = framed(sizes, fold.x, fold.direction)
+        _, matrix = bordered_system(self._equation, fold.traces, fold.x, frame.direction, frame.gauge)
+        scale, weights = np.concatenate([sizes, [2.0**unit], sizes]), np.concatenate([sizes, sizes, [1.0]])
+        solver = np.linalg.pinv(matrix * scale / weights[:, None], rcond=RANK_TOLERANCE)
+        solver = solver[[*range(count), *range(count + 1, 2 * count + 1), count]]
+        traces = np.stack([fold.traces, frame.direction]) / sizes
+        turned = self._sparse.turned(system, traces[1])
+        chord = Chord(layout, system, np.concatenate([system.inverse, turned]), solver, unit)
+        lifting = self._lifting(layout, system, chord, self._bits, [(1, unit)], frame.gauge * sizes)
+        lifting.begin(chord.start(traces, fold.x / 2.0**unit))
+        _lifted(lifting, chord, self._bits, fold.x)
+        return self._number(lifting.point, unit - lifting.bits)
 
     # Small steps -----------------------------------------------------------------------------------------------
 
-    def _corrected(self, u: Vector, correction: Any, sizes: NDArray[np.float64]) -> Vector:
-        last = self.context.inf
-        while u:
-            step = correction(u)
-            u = [a + b for a, b in zip(u, step, strict=True)]
-            change = max(abs(s) / float(size) for s, size in zip(step, sizes, strict=True))
-            if change <= self._tolerance:
-                return u
-            if not change < last * _LEAST_GAIN:
-                raise ConvergenceError(
-                    "Newton to many digits", float(change), float(self._tolerance),
-                    "the point is too near an edge or the branch is ill-conditioned: ask at another point",
-                )
-            last = change
-        return u
+    def _layout(self, algebra: Algebra) -> Layout:
+        if algebra not in self._layouts:
+            self._layouts[algebra] = Layout(self._sparse, algebra)
+        return self._layouts[algebra]
 
-    def _up(self, value: Any, factor: Any) -> Any:
-        number = self.context.mpc(value) if isinstance(value, complex) else self.context.mpf(float(value))
-        return number * factor
+    def _balanced(self, traces: Numbers, z: complex | float) -> Balanced:
+        try:
+            return self._sparse.balanced(traces, z)
+        except np.linalg.LinAlgError:
+            raise ConvergenceError(
+                "Newton to many digits", np.inf, 0.0, "a matrix of the equation is singular: ask at another point"
+            ) from None
 
-    def _inverses(self, u: Vector, z: Any) -> list[Matrix]:
-        found = []
-        for sector, (constant, point, terms) in zip(self._tables.sectors, self._entries, strict=True):
-            matrix = self._zeros(len(sector.weight))
-            for p, q, value in constant:
-                matrix[p][q] += value
-            for p, q, value in point:
-                matrix[p][q] -= value * z
-            for e, p, q, value in terms:
-                matrix[p][q] -= value * u[e]
-            found.append(inverted(matrix, self.context))
-        return found
+    def _lifting(
+        self, layout: Layout, system: Balanced, chord: Chord, wanted: int, place: Sequence[tuple[int, int]],
+        gauge: Real | None = None,
+    ) -> Lifting:
+        """Residuals at the precision that results of `wanted` bits need."""
+        magnified = chord.magnification
+        needed = wanted + _ROUNDING_BITS + (int(np.log2(magnified)) if np.isfinite(magnified) else self._most)
+        if needed > self._most:
+            raise ConvergenceError("Newton to many digits", magnified, 2.0**(self._most - wanted), _ADVICE)
+        return Lifting(layout, system.units, needed, place, gauge, chord.spread)
 
-    def _turned(self, sector: int, inverse: Matrix, direction: Vector) -> Matrix:
-        """G·(Σ_e E_e direction_e)·G."""
-        size = len(inverse)
-        energy = self._zeros(size)
-        for e, p, q, value in self._entries[sector][2]:
-            energy[p][q] += value * direction[e]
-        return _product(_product(inverse, energy), inverse)
+    def _lost(self, system: Balanced) -> int:
+        """Bits by which m, or Im m off the real branch, is below what its reads of entries of size 1 add up to."""
+        output = self._sparse.output
+        exponents = system.units.of_inverse(output)
+        coefficients = np.ldexp(output.doubles, exponents - np.max(exponents))
+        m = coefficients @ system.inverse[output.rows, output.columns]
+        size = np.abs(m.imag) if np.iscomplexobj(m) else np.abs(m)
+        share = float(size / np.sum(np.abs(coefficients)))
+        return min(max(int(-np.log2(share)), 0), self._spare) if share > 0 else self._spare
 
-    def _zeros(self, size: int) -> Matrix:
-        return [[self.context.zero] * size for _ in range(size)]
+    def _output(self, lifting: Lifting, system: Balanced) -> Any:
+        """m from the entries of G."""
+        output, layout = self._sparse.output, lifting.layout
+        exponents = [e + k for (_, e), k in zip(output.exact, system.units.of_inverse(output).tolist(), strict=True)]
+        least, parts = min(exponents), []
+        for places in layout.output:
+            terms = zip(output.exact, lifting.inverse[places], exponents, strict=True)
+            total = sum(m * entry << e - least for (m, _), entry, e in terms)
+            parts.append(self._number(total, least - lifting.bits))
+        return self.context.mpc(*parts) if len(parts) == 2 else parts[0]
 
-    def _read(self, matrices: Sequence[Any]) -> Vector:
-        return [self._read_one(reads, matrices) for reads in self._tables.reads]
-
-    def _read_one(self, reads: tuple[Read, ...], matrices: Sequence[Any]) -> Any:
-        return self.context.fsum(c * matrices[k][p][q] for k, p, q, c in reads)
+    def _number(self, mantissa: int, exponent: int) -> Any:
+        return self.context.make_mpf(from_man_exp(mantissa, exponent, self.context.prec, "n"))
 
 
-def _product(left: Matrix, right: Matrix) -> Matrix:
-    columns = list(zip(*right, strict=True))
-    return [[sum(a * b for a, b in zip(row, column, strict=True)) for column in columns] for row in left]
+def _lifted(lifting: Lifting, chord: Chord, wanted: int, z: complex | float) -> None:
+    """Rounds of corrections until what is left is below 2^−wanted, by the residual or by the gain of earlier rounds."""
+    enough = lifting.bits - wanted - int(np.log2(chord.magnification))
+    last, gain = _INFINITE, _INFINITE
+    while (largest := lifting.largest()) > enough:
+        residual, exponent = lifting.residual(largest)
+        step = chord.step(residual)
+        size = _log2(step[lifting.layout.traces.start :], exponent)
+        if not size < last - _LEAST_GAIN:
+            raise ConvergenceError("Newton to many digits", 2.0**max(size, -1000), 2.0**-min(wanted, 1000), _ADVICE)
+        if size > _NEAR_START:
+            raise BranchError(f"Newton at {z:.10g} moved from its start to another root")
+        gain = min(gain, last - size)
+        if gain < _INFINITE and _log2(step, exponent) - gain < -wanted - _SAFE_BITS:
+            lifting.finish(step, exponent)
+            return
+        lifting.add(step, exponent)
+        last = size
 
 
-def _down(values: Vector) -> tuple[NDArray[Any], Any]:
-    """Numbers as doubles times a common factor, so that small residuals do not underflow."""
-    factor = max((abs(v) for v in values), default=0)
-    if factor == 0:
-        return np.zeros(len(values)), factor
-    shares = [v / factor for v in values]
-    return np.array([complex(s) if hasattr(s, "imag") and s.imag else float(s.real) for s in shares]), factor
+def _log2(numbers: Real, exponent: int) -> float:
+    """log2 of the largest of numbers·2^exponent."""
+    largest = float(np.abs(numbers).max())
+    return float(np.log2(largest)) + exponent if largest > 0 else -_INFINITE
 
 
-def _entries(context: Any, sector: Any) -> tuple[list[Any], list[Any], list[Any]]:
-    """Entries of a sector that are not zero: constant, point, and energy with its unknown."""
-    def nonzero(matrix: Any) -> list[Any]:
-        return [(p, q, context.convert(matrix[p, q])) for p, q in np.ndindex(matrix.shape) if matrix[p, q] != 0]
+def _column(values: Numbers, algebra: Algebra) -> Real:
+    """[x; y] of complex numbers x + iy."""
+    rows = values if values.ndim == 2 else values[None]
+    return rows if algebra is REAL else np.concatenate([rows.real, rows.imag])
 
-    energy = [(int(e), p, q, v) for e, matrix in zip(sector.sources, sector.energy, strict=True)
-              for p, q, v in nonzero(matrix)]
-    return nonzero(sector.constant), nonzero(sector.point), energy
+
+def _components(matrix: Numbers, algebra: Algebra) -> Real:
+    """A complex matrix as one of real components."""
+    if algebra is REAL:
+        return matrix
+    x, y = matrix.real, matrix.imag
+    return np.concatenate([np.concatenate([x, -y], axis=1), np.concatenate([y, x], axis=1)])
+
+
+def _inverse(jacobian: Numbers) -> Numbers:
+    try:
+        return np.linalg.inv(jacobian)
+    except np.linalg.LinAlgError:
+        raise ConvergenceError("Newton to many digits", np.inf, 0.0, _ADVICE) from None
