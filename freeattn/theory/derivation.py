@@ -8,6 +8,8 @@ from typing import Any
 import sympy as sp
 
 from freeattn.theory.assumptions import Assumption, Rule
+from freeattn.theory.exports.program import CurveProgram, DysonProgram
+from freeattn.theory.exports.python_source import python_source
 from freeattn.theory.rendering import to_latex, to_text
 from freeattn.theory.steps import Step
 from freeattn.theory.symbols import THETA_1, THETA_2
@@ -44,6 +46,23 @@ class Derivation(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready: every equation as srepr, LaTeX and text, the assumptions, rules and values."""
+
+    @property
+    @abstractmethod
+    def program(self) -> CurveProgram | DysonProgram:
+        """The equations with what is needed to solve them, for exports to other languages.
+
+        Raises:
+            NotCoveredError: for a law whose equations have no numbers, or a parameter that is infinite.
+        """
+
+    def to_python(self) -> str:
+        """Source of a module that needs numpy only: stieltjes(z) and density(x), symbols as keyword arguments.
+
+        Raises:
+            NotCoveredError: as `program`.
+        """
+        return python_source(self.program)
 
     @property
     def unknowns(self) -> tuple[sp.Symbol, ...]:
