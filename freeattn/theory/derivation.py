@@ -8,6 +8,8 @@ from typing import Any
 import sympy as sp
 
 from freeattn.theory.assumptions import Assumption, Rule
+from freeattn.theory.exports.julia import julia_source
+from freeattn.theory.exports.mathematica import mathematica_source
 from freeattn.theory.exports.program import CurveProgram, DysonProgram
 from freeattn.theory.exports.python_source import python_source
 from freeattn.theory.rendering import to_latex, to_text
@@ -63,6 +65,22 @@ class Derivation(ABC):
             NotCoveredError: as `program`.
         """
         return python_source(self.program)
+
+    def to_julia(self) -> str:
+        """The same as a module of Julia that needs the standard library only.
+
+        Raises:
+            NotCoveredError: as `program`.
+        """
+        return julia_source(self.program)
+
+    def to_mathematica(self) -> str:
+        """The same as a package of the Wolfram language, with exact parameters and the equations as expressions.
+
+        Raises:
+            NotCoveredError: as `program`.
+        """
+        return mathematica_source(self.program)
 
     @property
     def unknowns(self) -> tuple[sp.Symbol, ...]:

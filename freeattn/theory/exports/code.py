@@ -135,7 +135,7 @@ class Python(Language):
         "erf": "math.erf",
     }
     pi: ClassVar[str] = "math.pi"
-    reserved: ClassVar[frozenset[str]] = frozenset((*keyword.kwlist, "math", "cmath", "np", "z", "x", "values"))
+    reserved: ClassVar[frozenset[str]] = frozenset((*keyword.kwlist, "abs", "sum", "q"))
 
 
 @dataclass
@@ -145,7 +145,7 @@ class Julia(Language):
     power: ClassVar[str] = "^"
     reserved: ClassVar[frozenset[str]] = frozenset((
         "begin", "do", "else", "elseif", "end", "export", "for", "function", "global", "if", "import", "in", "isa", "let",
-        "local", "module", "quote", "return", "struct", "try", "using", "where", "while", "im", "pi", "z", "x", "values",
+        "local", "module", "quote", "return", "struct", "try", "using", "where", "while", "im", "pi", "q",
     ))
 
     def integer(self, value: int) -> str:
@@ -164,7 +164,7 @@ class Mathematica(Language):
     }
     brackets: ClassVar[tuple[str, str]] = ("[", "]")
     suffix: ClassVar[str] = "x"
-    reserved: ClassVar[frozenset[str]] = frozenset(("z", "x", "values"))
+    reserved: ClassVar[frozenset[str]] = frozenset(("q", "zeta"))
 
     def prepared(self, expression: sp.Expr) -> sp.Expr:
         """Precision is arbitrary here: exp(x) − 1 stays as it is."""

@@ -29,10 +29,11 @@ class Heading:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The symbols that a caller gives, and what is computed from them, in order."""
+    """The symbols that a caller gives, and what is computed from them; `exact` where a number has a closed form."""
 
     parameters: tuple[sp.Symbol, ...]
     assignments: tuple[tuple[sp.Symbol, sp.Expr], ...]
+    exact: tuple[tuple[sp.Symbol, sp.Expr], ...]
 
 
 @dataclass(frozen=True)
@@ -134,4 +135,5 @@ def inputs_of(
             parameters |= value.free_symbols
         else:
             parameters.add(symbol)
-    return Inputs(tuple(sorted(parameters, key=str)), tuple(assignments))
+    exact = tuple((s, v if value_of(s) == s else value_of(s)) for s, v in assignments)
+    return Inputs(tuple(sorted(parameters, key=str)), tuple(assignments), exact)

@@ -7,24 +7,26 @@ import sympy as sp
 from freeattn.theory.exports.code import Python
 from freeattn.theory.exports.heading import heading_text
 from freeattn.theory.exports.program import CurveProgram, DysonProgram, Entry, Inputs, SectorProgram
-from freeattn.theory.exports.source import assigned, filled, joined, needed, read_entry
+from freeattn.theory.exports.source import assigned, filled, joined, names_in, needed, read_entry
 
 __all__ = ["python_source"]
 
 
 def python_source(program: CurveProgram | DysonProgram) -> str:
     """The source of a module: newton's method and continuation from infinity, every root tested."""
-    language = Python()
-    for symbol in program.inputs.parameters:
-        language.name(symbol)
+    kind = "python_curve" if isinstance(program, CurveProgram) else "python_dyson"
+    language = Python(taken=names_in((kind, "python_follow")))
     keywords = [language.name(symbol) for symbol in program.inputs.parameters]
     signature = "".join([", *", *(f", {name}" for name in keywords)]) if keywords else ""
-    body = _curve if isinstance(program, CurveProgram) else _dyson
+    if isinstance(program, CurveProgram):
+        body = _curve(program, language, signature)
+    else:
+        body = _dyson(program, language, signature)
     units = "Arguments besides z or x are numbers: " + ", ".join(keywords) + "." if keywords else ""
     return "\n".join([
         '"""' + heading_text(program.heading, units).replace("\\", "\\\\") + '\n"""\n',
         "import cmath\nimport math\n\nimport numpy as np\n\n__all__ = [\"density\", \"stieltjes\"]\n",
-        body(program, language, signature),  # type: ignore[operator]
+        body,
         filled("python_follow", KEYWORDS=signature, ARGUMENTS=", ".join(f"{name}={name}" for name in keywords)),
     ])
 
