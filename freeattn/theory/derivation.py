@@ -12,7 +12,7 @@ from freeattn.theory.exports.julia import julia_source
 from freeattn.theory.exports.mathematica import mathematica_source
 from freeattn.theory.exports.program import CurveProgram, DysonProgram
 from freeattn.theory.exports.python_source import python_source
-from freeattn.theory.rendering import to_latex, to_text
+from freeattn.theory.rendering import LatexOptions, latex_body, latex_document, latex_fragment, to_text
 from freeattn.theory.steps import Step
 from freeattn.theory.symbols import THETA_1, THETA_2
 from freeattn.theory.system import ScalarSystem
@@ -101,9 +101,18 @@ class Derivation(ABC):
         """The exact value of a symbol, or the symbol itself when it has none."""
         return dict(self.values).get(symbol, symbol)
 
-    def latex(self, standalone: bool = False) -> str:
-        """A fragment for article with amsmath, or a whole document."""
-        return to_latex(self.steps, self.assumptions, self.rules, standalone)
+    def latex(self, standalone: bool = False, macros: bool = False, prefix: str = "freeattn") -> str:
+        """A fragment for article with amsmath, or a whole document.
+
+        Args:
+            standalone: a document with its references in it. A fragment names its sources in words.
+            macros: write with the macros of freeattn.sty and cite keys of references.bib, which lie in the folder
+                freeattn/theory/data of the package.
+            prefix: equations have labels eq:prefix-name.
+        """
+        options = LatexOptions(prefix, macros, citations=standalone or macros)
+        parts = (self.steps, self.assumptions, self.rules, options)
+        return latex_document([("", latex_body(*parts))], options) if standalone else latex_fragment(*parts)
 
     def text(self) -> str:
         """The same steps in plain text."""
