@@ -116,6 +116,10 @@ class _Text(_LowestFirst, StrPrinter):  # type: ignore[misc]
         del expr
         return "e"
 
+    def _print_Pi(self, expr: object) -> str:
+        del expr
+        return "π"
+
     def _print_exp(self, expr: sp.Expr) -> str:
         return f"exp({self._print(expr.args[0])})"
 

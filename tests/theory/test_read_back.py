@@ -42,6 +42,7 @@ ROUTES = {
                            ("mha", "key-value"), ("values", "key-value"))},
     **{f"preset-{name}": (PRESETS[name], None) for name in FIRST.values()},
 }
+NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name.startswith("preset-") else []) for name in ROUTES]
 
 
 def derivation(name: str) -> Derivation:
@@ -82,7 +83,7 @@ def pairs(d: Derivation) -> Iterator[tuple[str, Equation | Vanishing]]:
     return zip(displays(d.latex()), (e for step in d.steps for e in step.equations), strict=True)
 
 
-@pytest.mark.parametrize("name", ROUTES)
+@pytest.mark.parametrize("name", NAMES)
 def test_latex_reads_back(name: str) -> None:
     known: dict[sp.Symbol, sp.Expr] = {}
     count = 0
@@ -104,7 +105,7 @@ def test_latex_reads_back(name: str) -> None:
     assert count >= 6
 
 
-@pytest.mark.parametrize("name", ROUTES)
+@pytest.mark.parametrize("name", NAMES)
 def test_text_reads_back(name: str) -> None:
     known: dict[sp.Symbol, sp.Expr] = {}
     for step in derivation(name).steps:

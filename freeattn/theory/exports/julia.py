@@ -9,15 +9,14 @@ import sympy as sp
 from freeattn.theory.exports.code import Julia
 from freeattn.theory.exports.heading import heading_text
 from freeattn.theory.exports.program import CurveProgram, DysonProgram, Entry, SectorProgram
-from freeattn.theory.exports.source import assigned, filled, joined, names_in, read_entry
+from freeattn.theory.exports.source import assigned, filled, joined, read_entry
 
 __all__ = ["julia_source"]
 
 
 def julia_source(program: CurveProgram | DysonProgram) -> str:
     """The source of a module: Newton's method and continuation from infinity, every root tested."""
-    kind = "julia_curve" if isinstance(program, CurveProgram) else "julia_dyson"
-    language = Julia(taken=names_in((kind, "julia_follow")))
+    language = Julia()
     names = [language.name(symbol) for symbol in program.inputs.parameters]
     keywords = f"; {', '.join(names)}" if names else ""
     plain = ", ".join(names)

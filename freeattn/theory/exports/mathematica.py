@@ -8,7 +8,7 @@ from freeattn.theory import symbols as sym
 from freeattn.theory.exports.code import Mathematica
 from freeattn.theory.exports.heading import heading_text
 from freeattn.theory.exports.program import CurveProgram, DysonProgram, Read, SectorProgram
-from freeattn.theory.exports.source import filled, names_in
+from freeattn.theory.exports.source import defined_in, filled
 
 __all__ = ["mathematica_source"]
 
@@ -16,7 +16,7 @@ __all__ = ["mathematica_source"]
 def mathematica_source(program: CurveProgram | DysonProgram) -> str:
     """The source of a package; parameters are rules in the second argument of its functions."""
     kind = "mathematica_curve" if isinstance(program, CurveProgram) else "mathematica_dyson"
-    language = Mathematica(taken=names_in(("mathematica_head", kind, "mathematica_follow")))
+    language = Mathematica(taken=defined_in("mathematica_head", kind, "mathematica_follow"))
     names = [language.name(symbol) for symbol in program.inputs.parameters]
     rules = [f"  {language.code(s)} -> {language.code(v)}" for s, v in program.inputs.exact]
     listed = f"{{{', '.join(names)}}}"

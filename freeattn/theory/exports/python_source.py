@@ -7,15 +7,14 @@ import sympy as sp
 from freeattn.theory.exports.code import Python
 from freeattn.theory.exports.heading import heading_text
 from freeattn.theory.exports.program import CurveProgram, DysonProgram, Entry, Inputs, SectorProgram
-from freeattn.theory.exports.source import assigned, filled, joined, names_in, needed, read_entry
+from freeattn.theory.exports.source import assigned, filled, joined, needed, read_entry
 
 __all__ = ["python_source"]
 
 
 def python_source(program: CurveProgram | DysonProgram) -> str:
     """The source of a module: newton's method and continuation from infinity, every root tested."""
-    kind = "python_curve" if isinstance(program, CurveProgram) else "python_dyson"
-    language = Python(taken=names_in((kind, "python_follow")))
+    language = Python()
     keywords = [language.name(symbol) for symbol in program.inputs.parameters]
     signature = "".join([", *", *(f", {name}" for name in keywords)]) if keywords else ""
     if isinstance(program, CurveProgram):
@@ -48,7 +47,7 @@ def _curve(program: CurveProgram, language: Python, signature: str) -> str:
         ASSIGNMENTS=f"{_assignments(program.inputs, language)}\n        self._values = {kept}".lstrip("\n"),
         UNPACK=f"        {kept} = self._values" if symbols else "",
         FACTORS=joined(factors, " " * 12), STIELTJES=language.code(program.stieltjes),
-        RESIDUE=f"({language.code(program.residue)})", PSI=language.code(program.psi), START=language.code(program.start),
+        RESIDUE=language.code(program.residue), PSI=language.code(program.psi), START=language.code(program.start),
         LEAVES=", ".join(f"({language.code(a)}, {language.code(b)})" for a, b in program.leaves),
         PAIRS=", ".join(
             f"({', '.join(language.code(part) for part in (pair.total, pair.product, pair.rate))})"

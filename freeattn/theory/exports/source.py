@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from importlib.resources import files
 from string import Template
 
@@ -12,9 +11,9 @@ import sympy as sp
 from freeattn.theory.exports.code import Language
 from freeattn.theory.exports.program import Inputs, Read
 
-__all__ = ["assigned", "filled", "joined", "names_in", "needed", "read_entry"]
+__all__ = ["assigned", "defined_in", "filled", "joined", "needed", "read_entry"]
 
-_SILENT = re.compile(r'""".*?"""|"[^"\n]*"|#[^\n]*|\(\*.*?\*\)|\$[A-Z]+', re.DOTALL)  # strings, comments, places
+_DEFINED = re.compile(r"^(\w+)(?:\[| =)", re.MULTILINE)
 _TEMPLATES = files("freeattn.theory.exports").joinpath("templates")
 
 
@@ -24,10 +23,10 @@ def filled(name: str, **parts: str) -> str:
     return Template(text).substitute(parts)
 
 
-def names_in(templates: Iterable[str]) -> set[str]:
-    """All names that the code of templates uses: no parameter may be called so."""
+def defined_in(*templates: str) -> set[str]:
+    """The names that templates define at the start of a line."""
     texts = (_TEMPLATES.joinpath(f"{name}.txt").read_text(encoding="utf-8") for name in templates)
-    return {name for text in texts for name in re.findall(r"[^\W\d]\w*", _SILENT.sub(" ", text))}
+    return {name for text in texts for name in _DEFINED.findall(text)}
 
 
 def assigned(inputs: Inputs, language: Language, indent: str) -> str:
