@@ -48,7 +48,7 @@ Examples:
 @json_option
 @click.option("--standalone", is_flag=True, help="With --format latex: the same as --format document.")
 @click.option("--macros", is_flag=True,
-              help="LaTeX with the macros of freeattn.sty and keys of references.bib, which lie in freeattn/theory/data.")
+              help="LaTeX with the macros of freeattn.sty and keys of references.bib, both in freeattn/theory/data.")
 @click.option("-o", "out_file", metavar="FILE", help="Write to FILE instead of stdout.")
 @click.option("--force", is_flag=True, help="Overwrite FILE when it exists.")
 def derive_command(

@@ -30,7 +30,7 @@ _NAMES = (
     ("Belinschi, atoms of free multiplicative convolution", "Belinschi"),
     ("Bercovici-Voiculescu (1998)", "BercoviciVoiculescu"),
 )
-_PLACE = re.compile(r"(?:, |\s)?((?:Theorem|theorem|section|sections|lecture|chapter|chapters|Table)[^;]*)?(.*)", re.DOTALL)
+_PLACE = re.compile(r"(?:, |\s)?((?:[Tt]heorem|sections?|lecture|chapters?|Table)[^;]*)?(.*)", re.DOTALL)
 _ENTRY = re.compile(r"@\w+\{([^,]+),\n(.*?)\n\}", re.DOTALL)
 _FIELD = re.compile(r"(\w+) = \{(.*)\},?$", re.MULTILINE)
 _CITED = re.compile(r"\\cite(?:\[[^\]]*\])?\{([^}]*)\}")

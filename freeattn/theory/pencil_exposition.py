@@ -381,10 +381,11 @@ def _definition(symbol: sp.Symbol, value: sp.Expr) -> Equation | Vanishing:
 
 
 def _branch(system: ScalarSystem) -> Step:
-    names = [f"reduced-{k}" for k in range(1, len(system.equations) + 1)]
+    last = f"reduced-{len(system.equations)}"
     return Step(
         "branch", "Which root",
-        ("The solution of ", reference("the reduced system", *names), " is the one that continues ", N(r"m\sim -1/z", "m ~ −1/z"), " from ", N(r"z=\infty", "z = ∞"),
+        ("The solution of ", reference("the reduced system", "reduced-1", last), " is the one that continues ",
+         N(r"m\sim -1/z", "m ~ −1/z"), " from ", N(r"z=\infty", "z = ∞"),
          " through the upper half-plane. It has ", N(r"\operatorname{Im} m>0", "Im m > 0"), " there, and every matrix "
          "of traces of the Dyson equation has positive definite imaginary part, as compressions of a resolvent do; no "
          "other solution with this property is known. The real axis is reached as a limit from there."),
@@ -396,5 +397,3 @@ def _moments(stages: Stages) -> Step:
     return Step("moments", "Moments", ("The first moments of the law are",), tuple(
         Equation(f"moment-{k}", sp.Symbol(f"m_{k}"), lowest_terms(value)) for k, value in enumerate(values, 1)
     ))
-
-

@@ -31,7 +31,8 @@ class ReadError(ValueError):
 def displays(document: str) -> list[str]:
     """Every displayed formula of a document, in order, on one line each."""
     found = []
-    for body in re.findall(r"\\begin\{equation\*?\}(?:\\label\{[^}]*\})?\s*(.*?)\s*\\end\{equation\*?\}", document, re.DOTALL):
+    environment = r"\\begin\{equation\*?\}(?:\\label\{[^}]*\})?\s*(.*?)\s*\\end\{equation\*?\}"
+    for body in re.findall(environment, document, re.DOTALL):
         whole = re.sub(r"\\(?:begin|end)\{split\}", "", body)
         if body.startswith(r"\begin{split}"):
             whole = re.sub(r"\\\\\s*&\\quad|&", " ", whole)

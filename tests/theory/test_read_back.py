@@ -1,4 +1,4 @@
-"""Every equation that a derivation writes is read back, from LaTeX and from text, and has the value of its expression."""
+"""Every equation of a derivation is read back, from LaTeX and from text, and has the value of its expression."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_small_matrices_read_back(name: str) -> None:
     energy: dict[sp.Symbol, sp.Expr] = {}
     for formula, equation in pairs(d):
         kind, _, rest = equation.name.partition("-")
-        left, right = (sides(formula) + [""])[:2]
+        left, right = [*sides(formula), ""][:2]
         if equation.name.startswith("self-energy"):
             energy[read(left)] = read(right)
         if kind == "dyson" and not left.startswith(("(G_", "(A_", "G_")):
@@ -141,7 +141,8 @@ def test_small_matrices_read_back(name: str) -> None:
     for number, sides_read in read_off.items():
         sector = d.dyson.sectors[number - 1]
         for found, expected in (
-            (sides_read["left"], d.dyson.inverse(sector)), (sides_read["right"].xreplace(energy), d.dyson.matrix(sector))
+            (sides_read["left"], d.dyson.inverse(sector)),
+            (sides_read["right"].xreplace(energy), d.dyson.matrix(sector)),
         ):
             assert found.shape == expected.shape
             assert all(agree(one, two) for one, two in zip(found, expected, strict=True)), f"sector {number}"

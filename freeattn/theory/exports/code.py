@@ -146,11 +146,12 @@ class Julia(Language):
 
     power: ClassVar[str] = "^"
     reserved: ClassVar[frozenset[str]] = frozenset((
-        "begin", "do", "else", "elseif", "end", "export", "for", "function", "global", "if", "import", "in", "isa", "let",
-        "local", "module", "quote", "return", "struct", "try", "using", "where", "while", "im", "pi", "sqrt", "exp", "expm1",
-        "curve", "system", "equations", "q", "x", "z", "tables", "entries", "shown", "averages", "factors", "output",
-        "shares", "leaves", "pairs", "psi", "origin", "complex", "real", "imag", "isfinite", "throw", "descend",
-        "on_axis", "law", "point", "density", "stieltjes", "ArgumentError", "ComplexF64", "Float64",
+        "begin", "do", "else", "elseif", "end", "export", "for", "function", "global", "if", "import", "in", "isa",
+        "let", "local", "module", "quote", "return", "struct", "try", "using", "where", "while", "im", "pi", "sqrt",
+        "exp", "expm1", "curve", "system", "equations", "q", "x", "z", "tables", "entries", "shown", "averages",
+        "factors", "output", "shares", "leaves", "pairs", "psi", "origin", "complex", "real", "imag", "isfinite",
+        "throw", "descend", "on_axis", "law", "point", "density", "stieltjes", "ArgumentError", "ComplexF64",
+        "Float64",
     ))
 
     def integer(self, value: int) -> str:
@@ -169,7 +170,7 @@ class Mathematica(Language):
     }
     brackets: ClassVar[tuple[str, str]] = ("[", "]")
     suffix: ClassVar[str] = "x"
-    reserved: ClassVar[frozenset[str]] = frozenset(("q", "zeta", "height"))
+    reserved: ClassVar[frozenset[str]] = frozenset(("q", "spectral", "height"))
 
     def prepared(self, expression: sp.Expr) -> sp.Expr:
         """Precision is arbitrary here: exp(x) − 1 stays as it is."""

@@ -46,7 +46,7 @@ def _curve(program: CurveProgram, language: Mathematica) -> str:
 
 
 def _dyson(program: DysonProgram, language: Mathematica) -> str:
-    language.names[sym.Z] = "zeta"
+    language.names[sym.Z] = "spectral"
 
     def reads(found: tuple[Read, ...]) -> str:
         return ", ".join(

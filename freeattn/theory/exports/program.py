@@ -113,7 +113,9 @@ class DysonProgram:
 
 
 def inputs_of(
-    needed: Iterable[sp.Symbol], value_of: Callable[[sp.Symbol], sp.Expr], number_of: Callable[[sp.Symbol], sp.Expr | None]
+    needed: Iterable[sp.Symbol],
+    value_of: Callable[[sp.Symbol], sp.Expr],
+    number_of: Callable[[sp.Symbol], sp.Expr | None],
 ) -> Inputs:
     """The inputs of a program: numbers where a symbol has one, expressions in the caller's symbols, or a parameter.
 
