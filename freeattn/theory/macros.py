@@ -9,6 +9,7 @@ from importlib.resources import files
 __all__ = ["with_macros"]
 
 _MACRO = re.compile(r"^\\newcommand\{\\(\w+)\}(?:\[1\])?\{(.*)\}$", re.MULTILINE)
+_NEEDLESS = re.compile(r"(\\[A-Za-z]+) +(?=[^A-Za-z\s])")  # spaces that end a name where no letter follows
 _NAME_ENDS = re.compile(r"[A-Za-z]$")
 
 
@@ -21,7 +22,7 @@ def _macros() -> tuple[tuple[re.Pattern[str], str], ...]:
         before, argument, after = meaning.partition("#1")
         pattern = re.escape(before) + (r"([^{}]*)" + re.escape(after) if argument else "")
         end = r"(?![A-Za-z])" if _NAME_ENDS.search(meaning) else ""
-        found.append((re.compile(pattern + end), rf"\\{name}{{\1}}" if argument else rf"\\{name}{{}}"))
+        found.append((re.compile(pattern + end), rf"\\{name}{{\1}}" if argument else rf"\\{name} "))
     return tuple(found)
 
 
@@ -29,4 +30,4 @@ def with_macros(latex: str) -> str:
     """The same LaTeX with a macro wherever what it stands for is written out."""
     for pattern, macro in _macros():
         latex = pattern.sub(macro, latex)
-    return latex
+    return _NEEDLESS.sub(r"\1", latex)

@@ -47,7 +47,7 @@ def test_a_program_runs(run):
     density = names["density"](2.0, beta=1, d_key=64, n_heads=12, n_tokens=512)
     record = run("law", "bert-base", "--n-tokens", 512, "--output", "attention", "--json").json
     assert density > 0
-    assert names["density"](2 * record["law"]["edges"][-1][1], beta=1, d_key=64, n_heads=12, n_tokens=512) == 0
+    assert names["density"](2 * record["edges"][-1][1], beta=1, d_key=64, n_heads=12, n_tokens=512) == 0
 
 
 def test_unknown_form(run):
