@@ -9,8 +9,7 @@ from importlib.resources import files
 __all__ = ["with_macros"]
 
 _MACRO = re.compile(r"^\\newcommand\{\\(\w+)\}(?:\[1\])?\{(.*)\}$", re.MULTILINE)
-_NEEDLESS = re.compile(r"(\\[A-Za-z]+) +(?=[^A-Za-z\s])")  # spaces that end a name where no letter follows
-_NAME_ENDS = re.compile(r"[A-Za-z]$")
+_LAST_LETTER = re.compile(r"[A-Za-z]$")
 
 
 @lru_cache(maxsize=1)
@@ -20,9 +19,12 @@ def _macros() -> tuple[tuple[re.Pattern[str], str], ...]:
     found = []
     for name, meaning in sorted(_MACRO.findall(text), key=lambda pair: -len(pair[1])):
         before, argument, after = meaning.partition("#1")
-        pattern = re.escape(before) + (r"([^{}]*)" + re.escape(after) if argument else "")
-        end = r"(?![A-Za-z])" if _NAME_ENDS.search(meaning) else ""
-        found.append((re.compile(pattern + end), rf"\\{name}{{\1}}" if argument else rf"\\{name} "))
+        if argument:
+            found.append((re.compile(re.escape(before) + r"([^{}]*)" + re.escape(after)), rf"\\{name}{{\1}}"))
+            continue
+        whole = re.escape(meaning) + (r"(?![A-Za-z])" if _LAST_LETTER.search(meaning) else "")
+        found.append((re.compile(whole + r"(?=[A-Za-z])"), rf"\\{name} "))  # the space ends the name of the macro
+        found.append((re.compile(whole), rf"\\{name}"))
     return tuple(found)
 
 
@@ -30,4 +32,4 @@ def with_macros(latex: str) -> str:
     """The same LaTeX with a macro wherever what it stands for is written out."""
     for pattern, macro in _macros():
         latex = pattern.sub(macro, latex)
-    return _NEEDLESS.sub(r"\1", latex)
+    return latex
