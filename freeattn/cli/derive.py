@@ -22,31 +22,38 @@ __all__ = ["derive_command"]
 
 _KINDS = ("output", "tie", "inputs", "latent", "query_latent", "position_width", "heads", "residual")
 
+_FORMS = ("text", "latex", "document", "json", "python", "mathematica", "julia")
+
 _EPILOG = """\b
 Examples:
   freeattn derive bert-base --n-tokens 512
   freeattn derive --symbolic --format latex
-  freeattn derive --symbolic --output attention --format latex --standalone -o attention.tex
+  freeattn derive --symbolic --output attention --format document -o attention.tex
+  freeattn derive bert-base --n-tokens 512 --format python -o bert.py
   freeattn derive --symbolic --tie key-value --json
   freeattn derive bert-base --n-tokens 512 --route pencil
 """
 
 
-@click.command("derive", epilog=_EPILOG, short_help="The equations of a law, as text, LaTeX or JSON.")
+@click.command("derive", epilog=_EPILOG, short_help="The equations of a law: text, LaTeX, JSON, programs.")
 @preset_argument
 @spec_options
 @click.option("--symbolic", is_flag=True,
               help="Keep sizes and beta as symbols; options that are given still put in their numbers.")
 @name_option("route", ("transform", "pencil"),
              "How: free convolutions, or matrix Dyson equation (default: transform where a closed law is known).")
-@name_option("format", ("text", "latex", "json"), "Form of the derivation (default: text).")
+@name_option("format", _FORMS,
+             "Form of the derivation: latex is a fragment, document a whole file; python, mathematica and julia are "
+             "programs that give the Stieltjes transform and the density (default: text).")
 @json_option
-@click.option("--standalone", is_flag=True, help="With --format latex: a document instead of a fragment.")
+@click.option("--standalone", is_flag=True, help="With --format latex: the same as --format document.")
+@click.option("--macros", is_flag=True,
+              help="LaTeX with the macros of freeattn.sty and keys of references.bib, both in freeattn/theory/data.")
 @click.option("-o", "out_file", metavar="FILE", help="Write to FILE instead of stdout.")
 @click.option("--force", is_flag=True, help="Overwrite FILE when it exists.")
 def derive_command(
     preset: str | None, symbolic: bool, route: str | None, format: str | None, as_json: bool, standalone: bool,
-    out_file: str | None, force: bool, **options: Any,
+    macros: bool, out_file: str | None, force: bool, **options: Any,
 ) -> None:
     """The derivation of a law, from the assumptions to the polynomial, the atom and the moments.
 
@@ -54,20 +61,24 @@ def derive_command(
     alone. With --symbolic its sizes and beta are not taken, and the derivation holds for all of them; what kind of
     layer it is stays (output, ties, inputs, latents with their numbers).
     """
-    form = _form(format, as_json, standalone)
+    form = _form(format, as_json, standalone, macros)
     files = output_files(force, {"-o": out_file})
     spec = _symbolic_spec(preset, options) if symbolic else build_spec(preset, options)
     derivation = freeattn.derive(spec, route=route)
-    text = _text(derivation, form, standalone, preset)
+    text = _text(derivation, form, macros, preset)
     _put(text.rstrip("\n") + "\n", files.get("-o"))
 
 
-def _form(form: str | None, as_json: bool, standalone: bool) -> str:
+def _form(form: str | None, as_json: bool, standalone: bool, macros: bool) -> str:
     if as_json and form not in (None, "json"):
         raise InputError("format", form, "json, or nothing, next to --json")
     form = "json" if as_json else form or "text"
-    if standalone and form != "latex":
-        raise InputError("format", form, "latex next to --standalone")
+    if standalone:
+        if form not in ("latex", "document"):
+            raise InputError("format", form, "latex next to --standalone")
+        form = "document"
+    if macros and form not in ("latex", "document"):
+        raise InputError("format", form, "latex or document next to --macros")
     return form
 
 
@@ -94,12 +105,14 @@ def _symbols(kinds: dict[str, Any]) -> Attention:
     return spec.replace(tie=tie, **kinds)
 
 
-def _text(derivation: Any, form: str, standalone: bool, preset: str | None) -> str:
-    if form == "latex":
-        return str(derivation.latex(standalone=standalone))
+def _text(derivation: Any, form: str, macros: bool, preset: str | None) -> str:
     if form == "json":
         return dump_json({"version": freeattn.__version__, "preset": preset, **derivation.to_dict()})
-    return str(derivation.text())
+    if form in ("latex", "document"):
+        return str(derivation.latex(standalone=form == "document", macros=macros))
+    if form == "text":
+        return str(derivation.text())
+    return str(getattr(derivation, f"to_{form}")())
 
 
 def _put(text: str, file: OutputFile | None) -> None:

@@ -8,7 +8,11 @@ from typing import Any
 import sympy as sp
 
 from freeattn.theory.assumptions import Assumption, Rule
-from freeattn.theory.rendering import to_latex, to_text
+from freeattn.theory.exports.julia import julia_source
+from freeattn.theory.exports.mathematica import mathematica_source
+from freeattn.theory.exports.program import CurveProgram, DysonProgram
+from freeattn.theory.exports.python_source import python_source
+from freeattn.theory.rendering import LatexOptions, latex_body, latex_document, latex_fragment, to_text
 from freeattn.theory.steps import Step
 from freeattn.theory.symbols import THETA_1, THETA_2
 from freeattn.theory.system import ScalarSystem
@@ -46,6 +50,39 @@ class Derivation(ABC):
         """JSON-ready: every equation as srepr, LaTeX and text, the assumptions, rules and values."""
 
     @property
+    @abstractmethod
+    def program(self) -> CurveProgram | DysonProgram:
+        """The equations with what is needed to solve them, for exports to other languages.
+
+        Raises:
+            NotCoveredError: for a law whose equations have no numbers, or a parameter that is infinite.
+        """
+
+    def to_python(self) -> str:
+        """Source of a module that needs numpy only: stieltjes(z) and density(x), symbols as keyword arguments.
+
+        Raises:
+            NotCoveredError: as `program`.
+        """
+        return python_source(self.program)
+
+    def to_julia(self) -> str:
+        """The same as a module of Julia that needs the standard library only.
+
+        Raises:
+            NotCoveredError: as `program`.
+        """
+        return julia_source(self.program)
+
+    def to_mathematica(self) -> str:
+        """The same as a package of the Wolfram language, with exact parameters and the equations as expressions.
+
+        Raises:
+            NotCoveredError: as `program`.
+        """
+        return mathematica_source(self.program)
+
+    @property
     def unknowns(self) -> tuple[sp.Symbol, ...]:
         """Unknowns of the scalar system."""
         return self.system.unknowns
@@ -64,9 +101,18 @@ class Derivation(ABC):
         """The exact value of a symbol, or the symbol itself when it has none."""
         return dict(self.values).get(symbol, symbol)
 
-    def latex(self, standalone: bool = False) -> str:
-        """A fragment for article with amsmath, or a whole document."""
-        return to_latex(self.steps, self.assumptions, self.rules, standalone)
+    def latex(self, standalone: bool = False, macros: bool = False, prefix: str = "freeattn") -> str:
+        """A fragment for article with amsmath, or a whole document.
+
+        Args:
+            standalone: a document with its references in it. A fragment names its sources in words.
+            macros: write with the macros of freeattn.sty and cite keys of references.bib, which lie in the folder
+                freeattn/theory/data of the package.
+            prefix: equations have labels eq:prefix-name.
+        """
+        options = LatexOptions(prefix, macros, citations=standalone or macros)
+        parts = (self.steps, self.assumptions, self.rules, options)
+        return latex_document([("", latex_body(*parts))], options) if standalone else latex_fragment(*parts)
 
     def text(self) -> str:
         """The same steps in plain text."""

@@ -15,7 +15,7 @@ from freeattn.theory.layer import definition_of, equivalent_equations, matrix_of
 from freeattn.theory.mean_one import ScalarEquation
 from freeattn.theory.notation import Notation, latex_of, text_of
 from freeattn.theory.stages import Stages
-from freeattn.theory.steps import Equation, Piece, Step, Term, Vanishing
+from freeattn.theory.steps import Equation, Piece, Step, Term, Vanishing, reference
 from freeattn.theory.system import Parametrization
 
 __all__ = ["steps_of"]
@@ -132,7 +132,8 @@ def _scalar(scalar: ScalarEquation, names: LawNames) -> Step:
 def _stieltjes(scalar: ScalarEquation) -> Step:
     return Step(
         "stieltjes", "The Stieltjes transform",
-        say("At {at} one has {w} with {transform}, and {split}.", at=N(r"\lambda=-z", "λ = −z"),
+        say("In {scalar} put {at}: then {w} with {transform}, and {split}.",
+            scalar=reference("the scalar equation", "polynomial"), at=N(r"\lambda=-z", "λ = −z"),
             w=N(r"w=1+zm", "w = 1 + z·m"), transform=N(r"m(z)=\int \frac{\nu(dx)}{x-z}", "m(z) = ∫ ν(dx)/(x − z)"),
             split=N(r"\Pi(-w)=-zm\,\Pi_1(-w)", "Π(−w) = −z·m·Π₁(−w)")),
         (formulas.rest("rest", scalar), formulas.stieltjes("stieltjes", scalar)),
@@ -168,7 +169,8 @@ def _branch(stages: Stages) -> Step:
     if stages.branch.local is not None:
         sentence += say(
             ". A local test at {half}: each transform at a leaf of the law is evaluated in its domain, {sign}, and the "
-            "arguments of the factors of {point} below, not reduced by {turn}, add up to that of {inverse}",
+            "arguments of the factors of {point}, see {curve}, not reduced by {turn}, add up to that of {inverse}",
+            curve=reference("below", "curve-point"),
             half=N(r"\operatorname{Im} z<0", "Im z < 0"), sign=N(r"\operatorname{Im}\psi>0", "Im ψ > 0"),
             point=N("1/x(q)", "1/x(q)"), turn=N(r"2\pi", "2π"), inverse=N("1/z", "1/z"),
         )
@@ -199,7 +201,8 @@ def _moments(stages: Stages) -> Step:
         sentence: tuple[Piece, ...] = ("The first moments of the law are",)
         values = list(enumerate(stages.moments(_MOMENTS, general=True), 1))
     else:
-        sentence = say("The law of mean one has the moments below; those of the law itself are {own}.",
+        sentence = say("The law of mean one has the moments below; those of the law itself are {own}, "
+                       "with {mean} from {equation}.", equation=reference("step Mean one", "mean"),
                        own=N(r"\bar m^k m_k", "m̄^k·m_k"))
         values = list(enumerate(stages.normalized_moments(_MOMENTS, general=True), 1))[1:]
     return Step("moments", "Moments", sentence, tuple(
@@ -218,9 +221,11 @@ def _values(stages: Stages, equivalent: GaussianEquivalent) -> Iterator[Step]:
         yield Step("values", "Values", ("For this layer",), equations)
     scalar = stages.specialized()
     if scalar is not None and scalar != stages.scalar:
-        kept = say("With these values, {c} kept as a symbol,", c=sym.C)
+        both = (reference("the scalar equation", "polynomial"), reference("the equation of m", "stieltjes"))
+        kept = say(", {c} kept as a symbol", c=sym.C) if scalar.compact.has(sym.C) else ()
         yield Step(
-            "specialized", "The equation in numbers", kept if scalar.compact.has(sym.C) else ("With these values",),
+            "specialized", "The equation in numbers",
+            ("With these values", *kept, ", ", both[0], " and ", both[1], " are"),
             (formulas.product("product-numbers", scalar), formulas.polynomial("polynomial-numbers", scalar),
              formulas.rest("rest-numbers", scalar), formulas.stieltjes("stieltjes-numbers", scalar)),
         )

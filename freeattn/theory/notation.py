@@ -82,7 +82,7 @@ class _Latex(_LowestFirst, LatexPrinter):  # type: ignore[misc]
         if expr in _LATEX_NAMES:
             return _LATEX_NAMES[expr]
         head, _, index = expr.name.partition("_")
-        name = rf"\{head}" if head in _GREEK else head
+        name = rf"\{head}" if head in _GREEK else rf"\mathrm{{{head}}}" if len(head) > 1 and head.isalpha() else head
         index = "".join(c if c.isascii() else latex_words(c).strip("$") + " " for c in index)
         if not index:
             return name
@@ -115,6 +115,10 @@ class _Text(_LowestFirst, StrPrinter):  # type: ignore[misc]
     def _print_Exp1(self, expr: object) -> str:
         del expr
         return "e"
+
+    def _print_Pi(self, expr: object) -> str:
+        del expr
+        return "π"
 
     def _print_exp(self, expr: sp.Expr) -> str:
         return f"exp({self._print(expr.args[0])})"

@@ -38,7 +38,7 @@ from freeattn.theory.pencil_writing import (
     shared_or_not,
     words,
 )
-from freeattn.theory.steps import Equation, Piece, Step, Term, Vanishing
+from freeattn.theory.steps import Equation, Piece, Step, Term, Vanishing, reference
 from freeattn.theory.system import ScalarSystem
 
 __all__ = ["pencil_steps"]
@@ -90,7 +90,7 @@ def _steps(stages: Stages) -> Iterator[Step]:
     yield _dyson(system)
     yield _reduced(stages.system, system)
     yield _definitions(stages.system, system)
-    yield _branch()
+    yield _branch(stages.system)
     yield _moments(stages)
     if stages.values:
         yield Step("values", "Values", (
@@ -209,7 +209,7 @@ def _model(system: DysonSystem, spec: Attention | None) -> Step:
 def _pencil(system: DysonSystem) -> Step:
     sentence: tuple[Piece, ...] = (
         "The resolvent is the first block of the inverse of a self-adjoint block matrix ", N("L", "L"),
-        " that is linear in the letters. Its blocks are ",
+        " that is linear in the letters of ", reference("the model", "model"), ". Its blocks are ",
         *_listed([name_of(block.name) for block in system.pencil.blocks]), ". ",
     )
     if len(system.pencil.blocks) <= _MOST_BLOCKS:
@@ -380,10 +380,12 @@ def _definition(symbol: sp.Symbol, value: sp.Expr) -> Equation | Vanishing:
     return Vanishing(f"definition-{symbol}", tuple(Term(sp.S.One, term, sp.S.One) for term in terms), main=False)
 
 
-def _branch() -> Step:
+def _branch(system: ScalarSystem) -> Step:
+    last = f"reduced-{len(system.equations)}"
     return Step(
         "branch", "Which root",
-        ("The solution is the one that continues ", N(r"m\sim -1/z", "m ~ −1/z"), " from ", N(r"z=\infty", "z = ∞"),
+        ("The solution of ", reference("the reduced system", "reduced-1", last), " is the one that continues ",
+         N(r"m\sim -1/z", "m ~ −1/z"), " from ", N(r"z=\infty", "z = ∞"),
          " through the upper half-plane. It has ", N(r"\operatorname{Im} m>0", "Im m > 0"), " there, and every matrix "
          "of traces of the Dyson equation has positive definite imaginary part, as compressions of a resolvent do; no "
          "other solution with this property is known. The real axis is reached as a limit from there."),
@@ -395,5 +397,3 @@ def _moments(stages: Stages) -> Step:
     return Step("moments", "Moments", ("The first moments of the law are",), tuple(
         Equation(f"moment-{k}", sp.Symbol(f"m_{k}"), lowest_terms(value)) for k, value in enumerate(values, 1)
     ))
-
-

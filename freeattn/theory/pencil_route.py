@@ -11,22 +11,29 @@ import sympy as sp
 from freeattn.errors import NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
+from freeattn.model.quadrature import thetas
+from freeattn.model.quantities import is_symbolic
 from freeattn.theory.assumptions import Assumption, Rule
 from freeattn.theory.attention_words import Thetas, words_of
 from freeattn.theory.derivation import Derivation
 from freeattn.theory.dyson import DysonSystem, dyson_of
+from freeattn.theory.exports.dyson_program import dyson_program, symbols_of
+from freeattn.theory.exports.heading import heading_of
+from freeattn.theory.exports.program import DysonProgram, inputs_of
 from freeattn.theory.field import as_expression
 from freeattn.theory.moments import moments
 from freeattn.theory.pencil import Pencil, Product, check_product
 from freeattn.theory.pencil_exposition import pencil_steps
 from freeattn.theory.record import assumption_record, expression_record, rule_record, step_record
 from freeattn.theory.reduce import ELIMINATION, scalar_system
+from freeattn.theory.splitting import alive, exact_values
 from freeattn.theory.steps import Step
 from freeattn.theory.system import ScalarSystem
 
 __all__ = ["PencilDerivation", "layer_derivation", "pencil_derivation"]
 
 _MOMENTS = 2  # in the record
+_DIGITS = 20  # of numbers in programs
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,6 +83,28 @@ class PencilDerivation(Derivation):
         """
         found = moments(self.dyson, order)
         return found if general else tuple(moment.subs(self.numbers) for moment in found)
+
+    @property
+    def program(self) -> DysonProgram:
+        """The small matrices of the Dyson equation, for exports to other languages.
+
+        Words that are zero for this source are left out: traces that only they create have no equation.
+        """
+        values = dict(self.values)
+        dyson = dyson_of(alive(self.expression, exact_values(values)), self.pencil.of)
+        heading = heading_of(f"Limiting spectral law of {self.expression}.", self.steps, self.rules)
+        return dyson_program(dyson, heading, inputs_of(symbols_of(dyson), self.value_of, self._number))
+
+    def _number(self, symbol: sp.Symbol) -> sp.Expr | None:
+        """The value of a symbol to 20 digits, θ₁ and θ₂ by quadrature where they have no closed form."""
+        value = self.value_of(symbol)
+        if value.is_number:
+            return sp.N(value, _DIGITS)
+        for pair in words_of(self.source).thetas if isinstance(self.source, Attention) else ():
+            if symbol in (pair.theta_1, pair.theta_2) and not is_symbolic(pair.beta):
+                found = thetas(pair.scores, pair.beta, _DIGITS)
+                return sp.Float(found.theta_1 if symbol == pair.theta_1 else found.theta_2, _DIGITS)
+        return None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready: every equation as srepr, LaTeX and text, the assumptions, rules and values."""

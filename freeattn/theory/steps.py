@@ -9,10 +9,22 @@ import sympy as sp
 
 from freeattn.theory.notation import Notation
 
-__all__ = ["EQUALS", "Equation", "Piece", "Step", "Term", "Vanishing"]
+__all__ = ["EQUALS", "Equation", "Piece", "Reference", "Step", "Term", "Vanishing", "reference"]
 
 Piece: TypeAlias = "str | sp.Expr | Notation"
 EQUALS = Notation("=", "=")
+
+
+@dataclass(frozen=True)
+class Reference(Notation):
+    """A reference to main equations by their names: their numbers in LaTeX, `text` in plain text."""
+
+    names: tuple[str, ...] = ()
+
+
+def reference(text: str, *names: str) -> Reference:
+    """A reference to one equation, or to the first to last of several."""
+    return Reference("", text, names=names)
 
 
 @dataclass(frozen=True)

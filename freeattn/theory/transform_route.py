@@ -18,6 +18,9 @@ from freeattn.theory import symbols as sym
 from freeattn.theory.attention_laws import LawExpression, law_of
 from freeattn.theory.branch import BRANCH_RULE, branch_of
 from freeattn.theory.equivalent import GaussianEquivalent, equivalent_of
+from freeattn.theory.exports.curve_program import curve_program
+from freeattn.theory.exports.heading import heading_of
+from freeattn.theory.exports.program import CurveProgram, inputs_of
 from freeattn.theory.exposition import steps_of
 from freeattn.theory.forms import expanded, primitive
 from freeattn.theory.law_names import nodes_of
@@ -42,6 +45,18 @@ class TransformDerivation(Stages):
     def steps(self) -> tuple[Step, ...]:
         """The derivation as numbered steps: a sentence and equations each."""
         return steps_of(self)
+
+    @property
+    def program(self) -> CurveProgram:
+        """The rational curve, for exports to other languages.
+
+        Raises:
+            NotCoveredError: for a law without one, or with a parameter that is infinite.
+        """
+        heading = heading_of(f"Limiting spectral law: {self.expression.rule.name}.", self.steps, self.rules)
+        return curve_program(
+            self.system, heading, inputs_of(self.system.parameters, self.value_of, self.approximate)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready: every equation as srepr, LaTeX and text, the assumptions, rules and values."""

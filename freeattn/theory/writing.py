@@ -9,6 +9,7 @@ import sympy as sp
 from freeattn.theory.breaking import width_of
 from freeattn.theory.notation import Notation, latex_of, ordered_terms, text_of
 from freeattn.theory.steps import Equation, Term, Vanishing
+from freeattn.theory.symbols import M
 
 __all__ = ["latex_equation", "latex_tokens", "text_equation"]
 
@@ -56,6 +57,8 @@ def _term_pieces(term: Term, first: bool, line: float) -> Iterator[str]:
     sign, size = _oriented(term.coefficient)
     lead = "" if first and sign == "+" else f"{sign} "
     before = "" if term.before == 1 else latex_of(term.before)
+    if size.is_Add and term.before == M:
+        before += r" \cdot"  # m (1 - c) would be a value of the function m
     after = "" if term.after == 1 else latex_of(term.after)
     if size == 1:
         yield lead + (_side_by_side(before, after) or "1")

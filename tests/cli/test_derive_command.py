@@ -14,6 +14,47 @@ def test_latex_fragment_and_document(run):
     assert r"\gamma" in fragment.out
 
 
+def test_document_is_the_standalone_form(run):
+    document = run("derive", "--symbolic", "--format", "document")
+    assert document.out == run("derive", "--symbolic", "--format", "latex", "--standalone").out
+    assert r"\begin{thebibliography}" in document.out
+
+
+def test_macros(run):
+    fragment = run("derive", "--symbolic", "--format", "latex", "--macros")
+    assert r"\cite[{Theorem 3.1}]{arXiv:2610.10033}" in fragment.out
+    assert r"\usepackage{freeattn}" in run("derive", "--symbolic", "--format", "document", "--macros").out
+    refused = run("derive", "--symbolic", "--macros")
+    assert refused.code == 2
+    assert "--macros" in refused.line
+
+
+@pytest.mark.parametrize(("form", "words"), [
+    ("python", "def density(x)"), ("julia", "module Law"), ("mathematica", "BeginPackage"),
+])
+def test_programs(run, tmp_path, form, words):
+    outcome = run("derive", "bert-base", "--format", form)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert words in outcome.out
+    path = tmp_path / "law.txt"
+    assert run("derive", "bert-base", "--format", form, "-o", path).code == 0
+    assert path.read_text(encoding="utf-8") == outcome.out
+
+
+def test_a_program_runs(run):
+    names = {}
+    exec(compile(run("derive", "--symbolic", "--output", "attention", "--format", "python").out, "law", "exec"), names)
+    density = names["density"](2.0, beta=1, d_key=64, n_heads=12, n_tokens=512)
+    record = run("law", "bert-base", "--n-tokens", 512, "--output", "attention", "--json").json
+    assert density > 0
+    assert names["density"](2 * record["edges"][-1][1], beta=1, d_key=64, n_heads=12, n_tokens=512) == 0
+
+
+def test_unknown_form(run):
+    outcome = run("derive", "bert-base", "--format", "fortran")
+    assert outcome.code == 2
+
+
 def test_json_is_one_object(run):
     record = run("derive", "bert-base", "--json").json
     assert record["preset"] == "bert-base"

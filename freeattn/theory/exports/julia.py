@@ -1,0 +1,82 @@
+"""A law as a module of Julia that needs the standard library only: `stieltjes(z)` and `density(x)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sympy as sp
+
+from freeattn.theory.exports.code import Julia
+from freeattn.theory.exports.heading import heading_text
+from freeattn.theory.exports.program import CurveProgram, DysonProgram, Entry, SectorProgram
+from freeattn.theory.exports.source import assigned, filled, joined, read_entry
+
+__all__ = ["julia_source"]
+
+
+def julia_source(program: CurveProgram | DysonProgram) -> str:
+    """The source of a module: Newton's method and continuation from infinity, every root tested."""
+    language = Julia()
+    names = [language.name(symbol) for symbol in program.inputs.parameters]
+    keywords = f"; {', '.join(names)}" if names else ""
+    plain = ", ".join(names)
+    units = f"Keyword arguments are numbers: {plain}." if names else ""
+    text = heading_text(program.heading, units).replace("\\", "\\\\").replace("$", r"\$").replace('"', r"\"")
+    body = _curve(program, language, plain) if isinstance(program, CurveProgram) else _dyson(program, language, plain)
+    return "\n".join([
+        f'"""\n{text}\n"""\nmodule Law\n\nexport density, stieltjes\n\nusing LinearAlgebra\n', body,
+        filled("julia_follow", HEAD=keywords, KEYWORDS=keywords, ARGUMENTS=plain),
+    ])
+
+
+def _curve(program: CurveProgram, language: Julia, plain: str) -> str:
+    q = program.unknown
+    language.names[q] = "q"
+    factors = [
+        f"({language.code(base)}, {language.code(sp.diff(base, q))}, {power})" for base, power in program.point
+    ]
+    return filled(
+        "julia_curve", LOCAL=str(program.tested).lower(), PLAIN=plain,
+        ASSIGNMENTS=assigned(program.inputs, language, " " * 4), FACTORS=joined(factors, " " * 8),
+        STIELTJES=language.code(program.stieltjes), RESIDUE=language.code(program.residue),
+        PSI=language.code(program.psi), START=language.code(program.start),
+        LEAVES=_tuple(f"({language.code(a)}, {language.code(b)})" for a, b in program.leaves),
+        PAIRS=_tuple(
+            f"({', '.join(language.code(part) for part in (pair.total, pair.product, pair.rate))})"
+            for pair in program.pairs
+        ),
+        SHARES=_tuple(language.code(factor) for factor in program.factors),
+    )
+
+
+def _tuple(items: Iterable[str]) -> str:
+    """What stands in the brackets of a tuple: a comma behind each."""
+    return " ".join(f"{item}," for item in items)
+
+
+def _dyson(program: DysonProgram, language: Julia, plain: str) -> str:
+    averages = [
+        "[" + ", ".join(f"({number + 1}, {language.code(share)})" for number, share in group) + "]"
+        for group in program.averages
+    ]
+    return filled(
+        "julia_dyson", PLAIN=plain, ASSIGNMENTS=assigned(program.inputs, language, " " * 4),
+        SECTORS=joined([_sector(sector, language) for sector in program.sectors], " " * 8),
+        READS=joined(["[" + ", ".join(read_entry(r, language, 1) for r in reads) + "]" for reads in program.reads],
+                     " " * 8),
+        OUTPUT=", ".join(read_entry(read, language, 1) for read in program.output),
+        AVERAGES=joined(averages, " " * 8),
+    )
+
+
+def _sector(sector: SectorProgram, language: Julia) -> str:
+    parts = (_listed(entries, language) for entries in (sector.constant, sector.point, sector.energy))
+    return f"({sector.size}, {', '.join(parts)}, [{', '.join(map(language.code, sector.weights))}])"
+
+
+def _listed(entries: tuple[Entry, ...], language: Julia) -> str:
+    rows = []
+    for entry in entries:
+        front = "" if entry.unknown is None else f"{entry.unknown + 1}, "
+        rows.append(f"({front}{entry.row + 1}, {entry.column + 1}, {language.code(entry.value)})")
+    return f"[{', '.join(rows)}]"

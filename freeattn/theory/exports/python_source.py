@@ -1,0 +1,86 @@
+"""A law as a module of Python that needs numpy only: `stieltjes(z)` and `density(x)`."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from freeattn.theory.exports.code import Python
+from freeattn.theory.exports.heading import heading_text
+from freeattn.theory.exports.program import CurveProgram, DysonProgram, Entry, Inputs, SectorProgram
+from freeattn.theory.exports.source import assigned, filled, joined, needed, read_entry
+
+__all__ = ["python_source"]
+
+
+def python_source(program: CurveProgram | DysonProgram) -> str:
+    """The source of a module: newton's method and continuation from infinity, every root tested."""
+    language = Python()
+    keywords = [language.name(symbol) for symbol in program.inputs.parameters]
+    signature = "".join([", *", *(f", {name}" for name in keywords)]) if keywords else ""
+    if isinstance(program, CurveProgram):
+        body = _curve(program, language, signature)
+    else:
+        body = _dyson(program, language, signature)
+    units = "Arguments besides z or x are numbers: " + ", ".join(keywords) + "." if keywords else ""
+    return "\n".join([
+        '"""' + heading_text(program.heading, units).replace("\\", "\\\\") + '\n"""\n',
+        "import cmath\nimport math\n\nimport numpy as np\n\n__all__ = [\"density\", \"stieltjes\"]\n",
+        body,
+        filled("python_follow", KEYWORDS=signature, ARGUMENTS=", ".join(f"{name}={name}" for name in keywords)),
+    ])
+
+
+def _assignments(inputs: Inputs, language: Python) -> str:
+    return assigned(inputs, language, " " * 8)
+
+
+def _curve(program: CurveProgram, language: Python, signature: str) -> str:
+    q = program.unknown
+    language.names[q] = "q"
+    symbols = [language.code(symbol) for symbol in needed(program.inputs)]
+    kept = f"({', '.join(symbols)}{',' if len(symbols) == 1 else ''})"
+    factors = [
+        f"({language.code(base)}, {language.code(sp.diff(base, q))}, {power})" for base, power in program.point
+    ]
+    return filled(
+        "python_curve", LOCAL=str(program.tested), KEYWORDS=signature,
+        ASSIGNMENTS=f"{_assignments(program.inputs, language)}\n        self._values = {kept}".lstrip("\n"),
+        UNPACK=f"        {kept} = self._values" if symbols else "",
+        FACTORS=joined(factors, " " * 12), STIELTJES=language.code(program.stieltjes),
+        RESIDUE=language.code(program.residue), PSI=language.code(program.psi), START=language.code(program.start),
+        LEAVES=", ".join(f"({language.code(a)}, {language.code(b)})" for a, b in program.leaves),
+        PAIRS=", ".join(
+            f"({', '.join(language.code(part) for part in (pair.total, pair.product, pair.rate))})"
+            for pair in program.pairs
+        ),
+        SHARES=", ".join(language.code(factor) for factor in program.factors),
+    )
+
+
+def _dyson(program: DysonProgram, language: Python, signature: str) -> str:
+    averages = [
+        "[" + ", ".join(f"({number}, {language.code(share)})" for number, share in group) + "]"
+        for group in program.averages
+    ]
+    return filled(
+        "python_dyson", KEYWORDS=signature, ASSIGNMENTS=_assignments(program.inputs, language),
+        SECTORS=joined([_sector(sector, language) for sector in program.sectors], " " * 12),
+        READS=joined(["[" + ", ".join(read_entry(r, language, 0) for r in reads) + "]" for reads in program.reads],
+                     " " * 12),
+        OUTPUT=", ".join(read_entry(read, language, 0) for read in program.output),
+        AVERAGES=joined(averages, " " * 12),
+    )
+
+
+def _sector(sector: SectorProgram, language: Python) -> str:
+    parts = (_listed(entries, language) for entries in (sector.constant, sector.point, sector.energy))
+    weights = ", ".join(map(language.code, sector.weights))
+    return f"({sector.size}, {', '.join(parts)}, [{weights}])"
+
+
+def _listed(entries: tuple[Entry, ...], language: Python) -> str:
+    rows = []
+    for entry in entries:
+        front = "" if entry.unknown is None else f"{entry.unknown}, "
+        rows.append(f"({front}{entry.row}, {entry.column}, {language.code(entry.value)})")
+    return f"[{', '.join(rows)}]"
