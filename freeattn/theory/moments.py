@@ -19,7 +19,7 @@ from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.expansion import Expansion, Product, expansion_of
 from freeattn.theory.weights import WeightRing
 
-__all__ = ["free_cumulants", "moments", "series_at_infinity"]
+__all__ = ["free_cumulants", "moments", "series_at_infinity", "series_of_unknowns"]
 
 Values = Mapping[sp.Symbol, sp.Expr]
 
@@ -56,7 +56,16 @@ def _moments(system: DysonSystem, order: int, values: Values | None) -> tuple[We
 
 def series_at_infinity(expansion: Expansion, weights: Sequence[Any], zero: Any, order: int) -> list[Any]:
     """The coefficients of u⁰ … u^order of m, u = 1/z, over any commutative ring that holds the weights."""
-    return _Series(expansion, weights, zero).output(order)
+    unknowns = series_of_unknowns(expansion, weights, zero, order)
+    return [
+        sum((weights[term.weight] * unknowns[term.unknown][k] for term in expansion.outputs), zero)
+        for k in range(order + 1)
+    ]
+
+
+def series_of_unknowns(expansion: Expansion, weights: Sequence[Any], zero: Any, order: int) -> list[list[Any]]:
+    """The same coefficients of every unknown of the expansion."""
+    return _Series(expansion, weights, zero).unknowns(order)
 
 
 class _Series:
@@ -74,14 +83,11 @@ class _Series:
             pass
         self._order = self._dependencies()
 
-    def output(self, order: int) -> list[Any]:
-        """m to the given order."""
+    def unknowns(self, order: int) -> list[list[Any]]:
+        """All unknowns to the given order."""
         for k in range(1, order + 1):
             self._advance(k)
-        return [
-            sum((self._weights[t.weight] * self._unknowns[t.unknown][k] for t in self._expansion.outputs), self._zero)
-            for k in range(order + 1)
-        ]
+        return self._unknowns
 
     def _changed_constants(self) -> bool:
         """One step of G ← C⁻¹ + C⁻¹(Σ − F)G at u = 0, where G is a finite sum."""
