@@ -94,7 +94,7 @@ class AlgebraicCurve:
         return [c * z**i * m**j for i, j, c in self.terms]
 
     def dilated(self, factor: Fraction | int | sp.Rational) -> AlgebraicCurve:
-        """The curve of the law whose points are multiplied by a positive rational factor: z ↦ z/factor, m ↦ m·factor."""
+        """The curve of the law dilated by a positive rational factor: z ↦ z/factor, m ↦ m·factor."""
         scale = Fraction(int(factor.numerator), int(factor.denominator))
         return self.from_coefficients({(i, j): c * scale ** (j - i) for i, j, c in self.terms})
 

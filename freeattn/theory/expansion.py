@@ -4,9 +4,9 @@ With u = 1/z, C the constant part of the pencil, F its fixed letters and Σ the 
 
     G = C⁻¹ + C⁻¹ (Σ[G] − F) G,
 
-C⁻¹ is −u at the corners and constant elsewhere. At u = 0 the corners are cut off, the pencil is a set of paths, and G is
-a finite sum: every order in u follows from the lower ones by finitely many products, nothing is inverted, whatever ring
-the weights live in. Where diagonal letters act, G is kept for each of their joint eigenvalues and averaged in Σ[G].
+C⁻¹ is −u at the corners and constant elsewhere. At u = 0 the corners are cut off, the pencil is a set of paths, and G
+is a finite sum: every order in u follows from the lower ones by finitely many products, nothing is inverted, whatever
+ring the weights live in. Where diagonal letters act, G is kept for each of their joint eigenvalues and averaged in Σ[G].
 
 Source: Helton-Rashidi Far-Speicher, IMRN 2007, rnm086, section 2 (the power series at infinity).
 """
@@ -126,7 +126,7 @@ class _Builder:
             yield from self._averaged(share, trace)
 
     def _products(self) -> Iterator[Product]:
-        """The blocks (p, q), p ≤ q, of C⁻¹(Σ − F)G: an entry (s, r) of Σ − F, p the partner of s, and a trace (r, q)."""
+        """Blocks (p, q), p ≤ q, of C⁻¹(Σ − F)G: an entry (s, r) of Σ − F, p the partner of s, and a trace (r, q)."""
         system, pencil = self._system, self._system.pencil
         wanted = set(system.traces)
         for entry in dict.fromkeys([*self._entries, *system.fixed_letters]):

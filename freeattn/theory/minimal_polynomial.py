@@ -1,12 +1,14 @@
 """The minimal polynomial of m(z) over Q(z), from its power series at infinity modulo primes.
 
-The products z^i m^j, i ≤ A, j ≤ B, are power series in u = 1/z once they are multiplied by u^A. If more coefficients are
-compared than there are products, their linear relations modulo a prime are the multiples of the minimal polynomial P
-that fit into the rectangle (A, B). In the order of columns by j, then by i, the first column that depends on those before
-it gives P itself: every multiple of P has a later leading term. So P is irreducible over Q(z) and free of factors in z.
+The products z^i m^j, i ≤ A, j ≤ B, are power series in u = 1/z once they are multiplied by u^A. If more coefficients
+are compared than there are products, their linear relations modulo a prime are the multiples of the minimal polynomial P
+that fit into the rectangle (A, B). In the order of columns by j, then by i, the first column that depends on those
+before it gives P itself: every multiple of P has a later leading term. So P is irreducible over Q(z) and free of factors
+in z.
 
-The support of P is taken from two primes. Then primes are collected until Chinese remainders and rational reconstruction
-give one polynomial that the next prime confirms; it is verified with a prime of its own and further terms of the series.
+The support of P is taken from two primes. Then primes are collected until Chinese remainders and rational
+reconstruction give one polynomial that the next prime confirms; it is verified with a prime of its own and further terms
+of the series.
 
 Source: the method of algebraic guessing, e.g. Bostan-Kauers, FPSAC 2009, section 2; rational reconstruction after
 Wang, SYMSAC 1981.

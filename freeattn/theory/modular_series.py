@@ -1,9 +1,10 @@
 """The Dyson equation at infinity modulo a prime: m to hundreds of orders of u = 1/z, by Newton's method.
 
-The equation is quadratic (`theory.expansion`): with r its residual at a solution modulo u^n, the correction u^n δ obeys
-the linear equation of its derivative modulo u^n, and the solution is then known modulo u^{2n}. Unknowns and entries of Σ
-are unknowns of this linear system side by side, which keeps it sparse; it is eliminated in an order that creates few new
-coefficients. At u = 0 it is triangular with ones on the diagonal in some order, hence every pivot is a unit.
+The equation is quadratic (`theory.expansion`): with r its residual at a solution modulo u^n, the correction u^n δ
+obeys the linear equation of its derivative modulo u^n, and the solution is then known modulo u^{2n}. Unknowns and
+entries of Σ are unknowns of this linear system side by side, which keeps it sparse; it is eliminated in an order that
+creates few new coefficients. At u = 0 it is triangular with ones on the diagonal in some order, hence every pivot is a
+unit.
 """
 
 from __future__ import annotations

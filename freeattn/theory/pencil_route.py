@@ -14,11 +14,10 @@ from freeattn.model.expression import Expression
 from freeattn.theory import symbols as sym
 from freeattn.theory.algebraic_curve import AlgebraicCurve
 from freeattn.theory.assumptions import Assumption, Rule
-from freeattn.theory.attention_words import Thetas, words_of
+from freeattn.theory.attention_words import words_of
 from freeattn.theory.derivation import Derivation
 from freeattn.theory.dyson import DysonSystem, dyson_of
 from freeattn.theory.expansion import expansion_of
-from freeattn.theory.field import as_expression
 from freeattn.theory.given_values import GivenValues, given_values, with_thetas
 from freeattn.theory.minimal_polynomial import minimal_polynomial
 from freeattn.theory.modular_series import ModularSeries
@@ -200,16 +199,8 @@ def layer_derivation(spec: Attention) -> PencilDerivation:
         )
     dyson = dyson_of(words.expression, words.of)
     system = scalar_system(dyson)
-    values = (*words.values, *(pair for thetas in words.thetas for pair in _exact(thetas)))
+    values = (*words.values, *(pair for thetas in words.thetas for pair in thetas.exact.items()))
     return PencilDerivation(
         spec, dyson, system, values, tuple(dict.fromkeys((*words.assumptions, *system.assumptions))),
         tuple(dict.fromkeys((*words.rules, *dyson.rules, ELIMINATION))),
     )
-
-
-def _exact(thetas: Thetas) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
-    """θ₁ and θ₂ as functions of β, where the score function has them."""
-    exact = thetas.scores.exact_thetas(as_expression(thetas.beta), sp)
-    if exact is None:
-        return ()
-    return (thetas.theta_1, sp.sympify(exact[0])), (thetas.theta_2, sp.sympify(exact[1]))

@@ -1,4 +1,4 @@
-"""Real roots of integer polynomials as algebraic numbers: an irreducible polynomial and an interval that isolates one."""
+"""Real roots of integer polynomials as algebraic numbers: an irreducible polynomial and an isolating interval."""
 
 from __future__ import annotations
 

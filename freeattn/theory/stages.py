@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,8 +18,9 @@ from freeattn.theory.attention_laws import LawExpression
 from freeattn.theory.branch import BranchCondition
 from freeattn.theory.derivation import Derivation
 from freeattn.theory.equivalent import GaussianEquivalent
-from freeattn.theory.given_values import GivenValues, given_values, with_ratio, with_thetas
 from freeattn.theory.forms import expanded, primitive
+from freeattn.theory.given_values import GivenValues, given_values, with_ratio, with_thetas
+from freeattn.theory.homogeneous import homogeneous_moments
 from freeattn.theory.mean_one import ScalarEquation
 from freeattn.theory.system import ScalarSystem
 from freeattn.theory.transforms import Dilation, Law
@@ -141,27 +143,27 @@ class Stages(Derivation):
         if curve.irreducible:
             return curve
         law = self.mean_one if normalized else self.law
-        symbols = {*self.parameters, sym.THETA_1, sym.THETA_2, sym.C}
+        symbols = {*_parameters(self.law), sym.THETA_1, sym.THETA_2, sym.C}
         numbers = {**self.numbers, **with_thetas(with_ratio(given_values(values, symbols)))}
         return curve_of_series(curve, law.substitute(numbers).moments(_TELLING_MOMENTS))
 
-    @property
-    def parameters(self) -> set[sp.Symbol]:
-        """The symbols of the law."""
-        found: set[sp.Symbol] = set()
-        self.law.map_parameters(lambda parameter: found.update(parameter.free_symbols) or parameter)  # type: ignore[func-returns-value]
-        return found
-
     def moments(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
         """m_1 … m_order of the law, exact, in θ₁, θ₂ (and the standard symbols)."""
-        return self._law(general).moments(order)
+        return self._expanded(lambda law: law.moments(order), order, general)
 
     def free_cumulants(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
         """κ_1 … κ_order of the law, exact, in θ₁, θ₂ (and the standard symbols)."""
-        return self._law(general).free_cumulants(order)
+        return self._expanded(lambda law: law.free_cumulants(order), order, general)
 
-    def _law(self, general: bool) -> Law:
-        return self.law if general else self.law.substitute(self.numbers)
+    def _expanded(
+        self, series: Callable[[Law], tuple[sp.Expr, ...]], order: int, general: bool
+    ) -> tuple[sp.Expr, ...]:
+        """A series of the law; for a layer in numbers interpolated in θ₁ and θ₂, which spares fractions of polynomials."""
+        law = self.law if general else self.law.substitute(self.numbers)
+        thetas = {sym.THETA_1, sym.THETA_2}
+        if self.equivalent is None or not isinstance(order, int) or order < 1 or not _parameters(law) <= thetas:
+            return series(law)
+        return homogeneous_moments(lambda c: series(law.substitute({sym.THETA_1: 1, sym.THETA_2: c})), order)
 
     def normalized_moments(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
         """m_1 … m_order of the law divided by its mean, exact, in c (and the standard symbols)."""
@@ -177,6 +179,13 @@ class Stages(Derivation):
             raise NotCoveredError(
                 f"a law of mean {self.mean} has no mean-one form; ask for the law itself (normalized=False, moments)"
             )
+
+
+def _parameters(law: Law) -> set[sp.Symbol]:
+    """The symbols of a law."""
+    found: set[sp.Symbol] = set()
+    law.map_parameters(lambda parameter: found.update(parameter.free_symbols) or parameter)  # type: ignore[func-returns-value]
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -151,7 +151,7 @@ class _Atoms:
 
 
 def _content(polynomial: Any) -> fmpq:
-    """The rational number c for which polynomial/c has integer coefficients without common factor; sign of the first."""
+    """The rational c that leaves integers without common factor, the first positive, in polynomial/c."""
     coefficients = [fmpq(c) for c in polynomial.coeffs()]
     top = reduce(lambda a, c: a.gcd(c.p), coefficients[1:], coefficients[0].p)
     bottom = reduce(lambda a, c: a * c.q / a.gcd(c.q), coefficients[1:], coefficients[0].q)
