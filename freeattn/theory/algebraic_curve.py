@@ -16,7 +16,9 @@ from freeattn.errors import InputError, NotCoveredError
 from freeattn.theory.real_roots import AlgebraicNumber, real_roots
 from freeattn.theory.symbols import M, Z
 
-__all__ = ["AlgebraicCurve", "curve_of_series"]
+__all__ = ["TELLING_MOMENTS", "AlgebraicCurve", "curve_of_series"]
+
+TELLING_MOMENTS = 12  # enough to tell the factors of a reducible polynomial apart
 
 _EDGE_DIGITS = 12  # an edge is told from other branch points by so many digits
 

@@ -6,7 +6,8 @@ With u = 1/z, C the constant part of the pencil, F its fixed letters and Σ the 
 
 C⁻¹ is −u at the corners and constant elsewhere. At u = 0 the corners are cut off, the pencil is a set of paths, and G
 is a finite sum: every order in u follows from the lower ones by finitely many products, nothing is inverted, whatever
-ring the weights live in. Where diagonal letters act, G is kept for each of their joint eigenvalues and averaged in Σ[G].
+ring the weights live in. Where diagonal letters act, G is kept for each of their joint eigenvalues and averaged in
+Σ[G].
 
 Source: Helton-Rashidi Far-Speicher, IMRN 2007, rnm086, section 2 (the power series at infinity).
 """

@@ -1,14 +1,14 @@
 """The minimal polynomial of m(z) over Q(z), from its power series at infinity modulo primes.
 
-The products z^i m^j, i ≤ A, j ≤ B, are power series in u = 1/z once they are multiplied by u^A. If more coefficients
-are compared than there are products, their linear relations modulo a prime are the multiples of the minimal polynomial P
-that fit into the rectangle (A, B). In the order of columns by j, then by i, the first column that depends on those
-before it gives P itself: every multiple of P has a later leading term. So P is irreducible over Q(z) and free of factors
-in z.
+The products z^i m^j are power series in u = 1/z once they are multiplied by a power of u. Those with i ≤ A and
+−L ≤ j − i ≤ B are compared, because z m stays bounded at infinity and curves of laws are narrow in j − i. If more
+coefficients are compared than there are products, their linear relations modulo a prime are the multiples of the
+minimal polynomial P that fit. In the order of columns by j, then by i, the first column that depends on those before it
+gives P itself: every multiple of P has a later leading term.
 
 The support of P is taken from two primes. Then primes are collected until Chinese remainders and rational
-reconstruction give one polynomial that the next prime confirms; it is verified with a prime of its own and further terms
-of the series.
+reconstruction give one polynomial that the next prime confirms. It is verified with a prime of its own and further
+terms of the series.
 
 Source: the method of algebraic guessing, e.g. Bostan-Kauers, FPSAC 2009, section 2; rational reconstruction after
 Wang, SYMSAC 1981.
@@ -29,29 +29,27 @@ __all__ = ["Coefficients", "annihilates", "minimal_polynomial"]
 Monomial = tuple[int, int]  # powers of z and of m
 Coefficients = dict[Monomial, int]
 
-_SIDES = (3, 5, 8, 12, 16, 20, 24, 28, 32, 40, 48)  # squares (A, A) that are tried
+_SHAPES = (  # (A, L, B) that are tried
+    (2, 1, 2), (4, 1, 3), (8, 1, 3), (8, 2, 6), (16, 1, 4), (16, 2, 8), (24, 2, 8), (24, 4, 12), (36, 2, 10),
+    (36, 6, 18), (48, 4, 14), (64, 4, 16), (48, 8, 24),
+)
 _SPARE_ROWS = 12  # coefficients compared beyond the number of unknowns: a chance relation has probability p^−12
 _FURTHER = 1.25  # the verification sees so many times the coefficients that the polynomial was found from
 _FIRST_PRIME = 2**62
 _MOST_PRIMES = 4000
 
 
-def minimal_polynomial(series: ModularSeries, largest: int = _SIDES[-1]) -> Coefficients:
+def minimal_polynomial(series: ModularSeries) -> Coefficients:
     """The coefficients of P, integers without common factor, P(z, m(z)) = 0.
 
-    Args:
-        series: m at infinity.
-        largest: the largest degree in z and in m that is tried.
-
     Raises:
-        NotCoveredError: when there is no polynomial of such degrees.
+        NotCoveredError: when no polynomial fits the shapes that are tried.
         ConvergenceError: when the coefficients do not settle, or the verification fails.
     """
     primes = _primes()
-    shape, first = _found(series, largest, primes)
-    support = _support(series, shape, first, primes)
+    support = _support(series, _found(series, primes), primes)
     found, used = _lifted(series, support, primes)
-    order = int(_FURTHER * (_rows(support)[1] + shape[0]))
+    order = int(_FURTHER * _rows(support)[1])
     if not annihilates(series, found, order, next(primes)):
         raise ConvergenceError(
             "verification of the algebraic curve", 1.0, 0.0, f"report the model: {used} primes agreed on a wrong curve"
@@ -78,22 +76,25 @@ def _primes() -> Iterator[int]:
         candidate += 2
 
 
-def _found(series: ModularSeries, largest: int, primes: Iterator[int]) -> tuple[Monomial, set[Monomial]]:
-    """The degrees in z and m, and the monomials that occur modulo a prime."""
-    for side in (*(s for s in _SIDES if s < largest), largest):
-        columns = [(i, j) for j in range(side + 1) for i in range(side + 1)]
-        relation = _relation(series, columns, primes)
+def _columns(width: int, low: int, high: int) -> list[Monomial]:
+    """z^i m^j with i ≤ width and low ≤ j − i ≤ high, in the order of columns."""
+    strip = ((i, i + k) for i in range(width + 1) for k in range(low, high + 1) if i + k >= 0)
+    return sorted(strip, key=lambda powers: (powers[1], powers[0]))
+
+
+def _found(series: ModularSeries, primes: Iterator[int]) -> set[Monomial]:
+    """The monomials that occur modulo a prime."""
+    for width, low, high in _SHAPES:
+        relation = _relation(series, _columns(width, -low, high), primes)
         if relation is not None:
-            used = {monomial for monomial, value in relation.items() if value}
-            return (max(i for i, _ in used), max(j for _, j in used)), used
-    raise NotCoveredError(f"an algebraic curve of degree above {largest} in z or in m")
+            return {monomial for monomial, value in relation.items() if value}
+    raise NotCoveredError(f"an algebraic curve of degree above {max(_SHAPES)[0]} in z, or one that is too wide")
 
 
-def _support(
-    series: ModularSeries, shape: Monomial, first: set[Monomial], primes: Iterator[int]
-) -> tuple[Monomial, ...]:
+def _support(series: ModularSeries, first: set[Monomial], primes: Iterator[int]) -> tuple[Monomial, ...]:
     """The monomials that occur modulo one of two primes, in the order of columns."""
-    columns = [(i, j) for j in range(shape[1] + 1) for i in range(shape[0] + 1)]
+    differences = [j - i for i, j in first]
+    columns = _columns(max(i for i, _ in first), min(differences), max(differences))
     second = _relation(series, columns, primes)
     used = first | {monomial for monomial, value in (second or {}).items() if value}
     return tuple(monomial for monomial in columns if monomial in used)

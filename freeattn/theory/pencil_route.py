@@ -12,7 +12,7 @@ from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
 from freeattn.theory import symbols as sym
-from freeattn.theory.algebraic_curve import AlgebraicCurve
+from freeattn.theory.algebraic_curve import TELLING_MOMENTS, AlgebraicCurve, curve_of_series
 from freeattn.theory.assumptions import Assumption, Rule
 from freeattn.theory.attention_words import words_of
 from freeattn.theory.derivation import Derivation
@@ -176,7 +176,10 @@ def _curve(dyson: DysonSystem, values: tuple[tuple[sp.Symbol, sp.Rational], ...]
     weights = [weight.subs(numbers) for weight in expansion.weights]
     if irrational := [weight for weight in weights if not weight.is_Rational]:
         raise InputError("expression", str(irrational[0]), "rational coefficients and variances for an algebraic curve")
-    curve = AlgebraicCurve.from_coefficients(minimal_polynomial(ModularSeries(expansion, list(map(as_fmpq, weights)))))
+    series = ModularSeries(expansion, list(map(as_fmpq, weights)))
+    curve = AlgebraicCurve.from_coefficients(minimal_polynomial(series))
+    if not curve.irreducible:
+        curve = curve_of_series(curve, moments(dyson, TELLING_MOMENTS, numbers))
     if not normalized:
         return curve
     mean = moments(dyson, 1, numbers)[0]

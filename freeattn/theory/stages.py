@@ -12,7 +12,7 @@ from freeattn.errors import NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.quantities import is_symbolic
 from freeattn.theory import symbols as sym
-from freeattn.theory.algebraic_curve import AlgebraicCurve, curve_of_series
+from freeattn.theory.algebraic_curve import TELLING_MOMENTS, AlgebraicCurve, curve_of_series
 from freeattn.theory.assumptions import Assumption, Rule
 from freeattn.theory.attention_laws import LawExpression
 from freeattn.theory.branch import BranchCondition
@@ -30,7 +30,6 @@ from freeattn.theory.transforms.series import from_domain, to_domain
 __all__ = ["Stages", "Transform"]
 
 _NUMERIC_DIGITS = 20
-_TELLING_MOMENTS = 12  # enough to tell the factors of a reducible polynomial apart
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ class Stages(Derivation):
         law = self.mean_one if normalized else self.law
         symbols = {*_parameters(self.law), sym.THETA_1, sym.THETA_2, sym.C}
         numbers = {**self.numbers, **with_thetas(with_ratio(given_values(values, symbols)))}
-        return curve_of_series(curve, law.substitute(numbers).moments(_TELLING_MOMENTS))
+        return curve_of_series(curve, law.substitute(numbers).moments(TELLING_MOMENTS))
 
     def moments(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
         """m_1 … m_order of the law, exact, in θ₁, θ₂ (and the standard symbols)."""
@@ -158,7 +157,7 @@ class Stages(Derivation):
     def _expanded(
         self, series: Callable[[Law], tuple[sp.Expr, ...]], order: int, general: bool
     ) -> tuple[sp.Expr, ...]:
-        """A series of the law; for a layer in numbers interpolated in θ₁ and θ₂, which spares fractions of polynomials."""
+        """A series of the law; for a layer in numbers interpolated in θ₁ and θ₂, to spare fractions of polynomials."""
         law = self.law if general else self.law.substitute(self.numbers)
         thetas = {sym.THETA_1, sym.THETA_2}
         if self.equivalent is None or not isinstance(order, int) or order < 1 or not _parameters(law) <= thetas:
