@@ -107,12 +107,22 @@ class PencilDerivation(Derivation):
         needed = {symbol for weight in expansion_of(self.dyson).weights for symbol in weight.free_symbols}
         by_ratio = normalized and self._homogeneous
         given = with_thetas(given_values(values, needed | ({sym.C} if by_ratio else set())))
-        found = {**{symbol: value for symbol, value in self.values if value.is_Rational}, **given}
+        found = {**self._own_rational, **given}
         missing = sorted(str(symbol) for symbol in needed - set(found))
         if missing:
             hint = ", or for c" if by_ratio and str(sym.THETA_2) in missing else ""
             raise InputError("values", None, f"a rational number for each of {', '.join(missing)}{hint}")
         return {symbol: found[symbol] for symbol in needed}
+
+    @property
+    def _own_rational(self) -> dict[sp.Symbol, sp.Rational]:
+        """The rational values of the source; θ₁ and θ₂ of a score function only where both are."""
+        own = {symbol: value for symbol, value in self.values if value.is_Rational}
+        if isinstance(self.source, Attention):
+            for pair in words_of(self.source).thetas:
+                if not {pair.theta_1, pair.theta_2} <= set(own):
+                    own = {symbol: own[symbol] for symbol in own if symbol not in (pair.theta_1, pair.theta_2)}
+        return own
 
     @property
     def _homogeneous(self) -> bool:

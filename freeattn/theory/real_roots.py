@@ -43,7 +43,7 @@ class AlgebraicNumber:
             return self
         for doubling in range(_DOUBLINGS):
             middle = self._newton((digits + _GUARD_DIGITS) * 2**doubling)
-            radius = abs(middle) * Fraction(1, 2 * 10**digits)
+            radius = abs(middle) * Fraction(1, 3 * 10**digits)
             lower, upper = max(self.lower, middle - radius), min(self.upper, middle + radius)
             if lower < upper and _value(self.polynomial, lower) * _value(self.polynomial, upper) < 0:
                 return replace(self, lower=lower, upper=upper)
