@@ -1,4 +1,4 @@
-"""Degrees, sizes and times of algebraic curves, and times of exact moments: `python tests/benchmarks/algebra.py [name]`.
+"""Degrees, sizes and times of algebraic curves and exact moments: `python tests/benchmarks/algebra.py [name]`.
 
 Seconds of processor time once the equation is derived: the curve, and m_1 … m_30 in numbers.
 """

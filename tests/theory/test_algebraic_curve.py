@@ -112,6 +112,17 @@ def test_a_curve_of_degree_42():
     assert degrees(curve) == (33, 42)
 
 
+def test_square_roots_that_meet_in_pairs():
+    """Roots of the eigenvalues of a covariance, and of a coefficient, are not in the moments."""
+    covariance = fa.FeatureCovariance((1, 2), (1, 1))
+    spec = fa.Attention(**SMALL, output="attention", inputs=covariance, scores="linear")
+    curve, law = fa.derive(spec).curve(), fa.law(spec).normalized()
+    assert curve.residual(1 + 0.3j, law.stieltjes(1 + 0.3j)) < 1e-13
+    assert curve.residual(1 + 0.3j, law.stieltjes(1.01 + 0.3j)) > 1e-6
+    root, z = sp.sqrt(2) * A + A @ B, 3 + 2j
+    assert law_itself(root).residual(z, fa.law(root).stieltjes(z)) < 1e-13
+
+
 # Verification ------------------------------------------------------------------------------------------------------
 
 
@@ -231,7 +242,7 @@ def test_what_is_refused():
     with pytest.raises(NotCoveredError, match="mean"):
         fa.derive(WIGNER, of="self-adjoint").curve()
     with pytest.raises(InputError, match="rational coefficients"):
-        law_itself(sp.sqrt(2) * A + A @ B)
+        law_itself(sp.pi * A + A @ B)
     with pytest.raises(InputError, match="rational number for each of c"):
         fa.derive(fa.Attention(**LAYERS["mha"])).curve()
 
