@@ -17,6 +17,7 @@ from freeattn.errors import InputError
 from freeattn.theory.cumulants import moments_to_cumulants
 from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.expansion import Expansion, Product, expansion_of
+from freeattn.theory.square_roots import without_roots
 from freeattn.theory.weights import WeightRing
 
 __all__ = ["free_cumulants", "moments", "series_at_infinity", "series_of_unknowns"]
@@ -49,7 +50,9 @@ def _moments(system: DysonSystem, order: int, values: Values | None) -> tuple[We
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise InputError("order", order, "a positive integer")
     expansion = expansion_of(system)
-    ring = WeightRing([weight.subs(dict(values)) if values else weight for weight in expansion.weights])
+    weights = [weight.subs(dict(values)) if values else weight for weight in expansion.weights]
+    expansion, reduced = without_roots(expansion, weights)
+    ring = WeightRing(reduced)
     series = series_at_infinity(expansion, ring.elements, ring.zero, order + 1)
     return ring, [-coefficient for coefficient in series[2:]]
 

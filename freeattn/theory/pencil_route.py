@@ -26,9 +26,10 @@ from freeattn.theory.pencil import Pencil, Product, check_product
 from freeattn.theory.pencil_exposition import pencil_steps
 from freeattn.theory.record import assumption_record, expression_record, rule_record, step_record
 from freeattn.theory.reduce import ELIMINATION, scalar_system
-from freeattn.theory.square_roots import rational_weights
+from freeattn.theory.square_roots import without_roots
 from freeattn.theory.steps import Step
 from freeattn.theory.system import ScalarSystem
+from freeattn.theory.weights import as_fmpq
 
 __all__ = ["PencilDerivation", "layer_derivation", "pencil_derivation"]
 
@@ -183,7 +184,10 @@ def pencil_derivation(source: Expression, of: str = "gram") -> PencilDerivation:
 @lru_cache(maxsize=64)
 def _curve(dyson: DysonSystem, values: tuple[tuple[sp.Symbol, sp.Rational], ...], normalized: bool) -> AlgebraicCurve:
     numbers, expansion = dict(values), expansion_of(dyson)
-    series = ModularSeries(*rational_weights(expansion, [weight.subs(numbers) for weight in expansion.weights]))
+    expansion, weights = without_roots(expansion, [weight.subs(numbers) for weight in expansion.weights])
+    if irrational := [weight for weight in weights if not weight.is_Rational]:
+        raise InputError("expression", str(irrational[0]), "rational coefficients and variances for an algebraic curve")
+    series = ModularSeries(expansion, list(map(as_fmpq, weights)))
     curve = AlgebraicCurve.from_coefficients(minimal_polynomial(series))
     if not curve.irreducible:
         curve = curve_of_series(curve, moments(dyson, TELLING_MOMENTS, numbers))

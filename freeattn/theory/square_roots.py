@@ -1,8 +1,8 @@
-"""Square roots in the weights of an expansion, taken out by units of its unknowns.
+"""Square roots of numbers in the weights of an expansion, taken out by units of its unknowns.
 
 A feature covariance stands in the pencil as roots √t of its eigenvalues, and coefficients may be roots of rational
 numbers; moments hold their squares only. Each unknown and each entry of Σ is measured in a unit √s, s a squarefree
-integer, in which all weights are rational.
+integer, in which no weight has such a root.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import sympy as sp
-from flint import fmpq, fmpz
+from flint import fmpz
 
-from freeattn.errors import InputError
 from freeattn.theory.expansion import Expansion, Start, Term
-from freeattn.theory.weights import as_fmpq
 
-__all__ = ["rational_weights"]
+__all__ = ["without_roots"]
 
 
 class _Root(NamedTuple):
     """value·√s with s a squarefree integer."""
 
-    value: fmpq
+    value: sp.Expr
     square: int
 
 
@@ -35,28 +33,28 @@ class _Link(NamedTuple):
     sources: tuple[int, ...]
 
 
-def rational_weights(expansion: Expansion, weights: Sequence[sp.Expr]) -> tuple[Expansion, tuple[fmpq, ...]]:
-    """The expansion in units in which its weights are rational, and these weights.
+def without_roots(expansion: Expansion, weights: Sequence[sp.Expr]) -> tuple[Expansion, tuple[sp.Expr, ...]]:
+    """The expansion in units in which its weights have no roots of numbers, and these weights.
 
-    Raises:
-        InputError: when there are no such units: an irrational weight that is no root, or roots that do not pair.
+    It is returned as it stands when it has no such roots, or when they do not meet in pairs.
     """
-    if all(weight.is_Rational for weight in weights):
-        return expansion, tuple(map(as_fmpq, weights))
     roots = [_root(weight) for weight in weights]
+    if all(root.square == 1 for root in roots):
+        return expansion, tuple(weights)
     units = _units(list(_links(expansion, roots)), expansion.size + len(expansion.entries))
-    found: dict[fmpq, int] = {}
+    found: dict[sp.Expr, int] = {}
+    unpaired = []
 
     def number(weight: int, target: int | None, *sources: int | None) -> int:
         """The number of a weight in the units of what it joins."""
-        product = roots[weight].square
         below = 1 if target is None else units[target]
+        product = roots[weight].square * below
         for source in sources:
             product *= 1 if source is None else units[source]
-        root = fmpz(product * below).isqrt()
-        if root * root != product * below:
-            raise _irrational(weights[weight])
-        return found.setdefault(roots[weight].value * fmpq(root, below), len(found))
+        root = int(fmpz(product).isqrt())
+        if root * root != product:
+            unpaired.append(weight)
+        return found.setdefault(roots[weight].value * sp.Rational(root, below), len(found))
 
     size = expansion.size
     changed = Expansion(
@@ -68,22 +66,20 @@ def rational_weights(expansion: Expansion, weights: Sequence[sp.Expr]) -> tuple[
               for p in expansion.products),
         tuple(Term(number(t.weight, None, t.unknown), t.unknown) for t in expansion.outputs),
     )
-    return changed, tuple(found)
+    return (expansion, tuple(weights)) if unpaired else (changed, tuple(found))
 
 
 def _root(weight: sp.Expr) -> _Root:
-    square = sp.expand(weight**2)
-    if not square.is_Rational:
-        raise _irrational(weight)
+    """The root of a number that a weight has as a factor; none where the factor is irrational in another way."""
+    number, rest = weight.as_independent(*weight.free_symbols, as_Add=False) if weight.free_symbols else (weight, 1)
+    square = sp.expand(number**2)
+    if number.is_Rational or not square.is_Rational:
+        return _Root(weight, 1)
     free = 1
-    for prime, power in fmpz(int(square.p) * int(square.q)).factor() if square else ():
+    for prime, power in fmpz(int(square.p) * int(square.q)).factor():
         free *= int(prime) ** (int(power) % 2)
-    rest = sp.sqrt(square / free)
-    return _Root(as_fmpq(-rest if weight.is_negative else rest), free)
-
-
-def _irrational(weight: sp.Expr) -> InputError:
-    return InputError("expression", str(weight), "rational coefficients and variances for an algebraic curve")
+    value = sp.sqrt(square / free)
+    return _Root((-value if number.is_negative else value) * rest, free)
 
 
 def _links(expansion: Expansion, roots: Sequence[_Root]) -> Iterator[_Link]:
