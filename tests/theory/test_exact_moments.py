@@ -164,6 +164,16 @@ def test_exact_moments_are_rational_where_everything_is():
     assert [float(m) for m in found] == pytest.approx(fa.law(spec).moments(30), rel=1e-14)
 
 
+def test_roots_of_eigenvalues_are_not_in_the_moments():
+    covariance = fa.FeatureCovariance((1, 4, 10), (5, 3, 2))
+    spec = fa.Attention(**FIELDS, output="attention", inputs=covariance, scores="linear")
+    general = fa.derive(spec).moments(4, general=True)
+    assert not any(power.exp.is_Rational and not power.exp.is_Integer for m in general for power in m.atoms(sp.Pow))
+    exact = fa.law(spec).moments(4, exact=True)
+    assert [m.subs(fa.derive(spec).numbers).subs({THETA_1: 1, THETA_2: 1}) for m in general] == list(exact)
+    assert [float(m) for m in exact] == pytest.approx(fa.law(spec).moments(4), rel=1e-13)
+
+
 def test_exact_moments_of_words_and_law_expressions():
     square = fa.space("n", 10)
     law = fa.law(fa.gaussian("A", square, square, Fraction(1, 10)))
