@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
-from freeattn.model.precision import own_context
+from freeattn.model.precision import context_for_results, own_context
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide
 from freeattn.numerics.precise_integrals import as_number
@@ -327,8 +327,7 @@ def _digits(digits: int) -> int:
 
 def _rounded(value: Any, digits: int) -> Any:
     """An mpmath number rounded to the digits that were asked for."""
-    context = own_context(digits)
-    return +context.convert(value)
+    return +context_for_results(digits).convert(value)
 
 
 def _mp(value: Fraction | float, digits: int) -> Any:
