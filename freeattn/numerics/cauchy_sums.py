@@ -1,17 +1,16 @@
-"""A law as a sum over nodes: m(z), H(z) = z + 1/m(z) and H'(z) anywhere off the support, vectorized.
+"""A law as a sum over nodes: m(z), H(z) = z + 1/m(z) and H'(z) in the closed upper half-plane, vectorized.
 
-F = −1/m is the reciprocal Cauchy transform and H = z − F. With ∫ dν(x)/(x − z) = A and c any point,
+F = −1/m is the reciprocal Cauchy transform and H = z − F. With A = ∫ dν(x)/(x − z) and c any point,
 
     H − c = ∫ (x − c)/(x − z) dν / A,      H' = (∫ (x − c)/(x − z)² dν − (H − c)·A') / A,
 
 where nothing cancels far away, and nothing beside an atom when c is its location. Integrals are Gauss-Legendre sums on
-pieces of the panels of the law; close to the support pieces are finer, and closer still the law's own engine answers.
+pieces of the panels of the law, in their variable θ. Beside a piece the integrand g(θ)/(x(θ) − z) has a pole at θ_z, of
+residue r = g(θ_z)/x'(θ_z), which is integrated exactly: ∫ r/(θ − θ_z) dθ minus the same Gauss-Legendre sum is added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from freeattn.errors import NotCoveredError
-from freeattn.numerics.bands import PanelBand
+from freeattn.numerics.bands import BandMap, PanelBand
 from freeattn.numerics.panel_engine import PanelEngine
 
 __all__ = ["CauchySums", "CauchyValues"]
@@ -27,11 +26,11 @@ __all__ = ["CauchySums", "CauchyValues"]
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-_ORDER = 24  # Gauss-Legendre nodes of a piece
-_PIECES = (2, 32)  # of each panel, coarse and fine
-_CLEARANCE = 0.35  # lengths of a piece from it at which 24 nodes give 13 digits
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(24)  # of a piece
+_GRADES = 12  # pieces towards an end of a band, each a quarter of the next
+_CLEARANCE = 0.4  # lengths of a piece from it at which 24 nodes give 14 digits
 _MOST_ENTRIES = 2_000_000  # of one matrix points × nodes
-_STEP = 1e-4  # of the distance to the support: for the derivative of what an engine returns
+_STEP = 1e-4  # of the distance to the ends of bands: for H' where a pole is near
 
 
 class CauchyValues(NamedTuple):
@@ -42,11 +41,17 @@ class CauchyValues(NamedTuple):
     slope: Complex
 
 
-class _Nodes(NamedTuple):
-    x: Array
-    weight: Array
-    start: Array  # of each piece
+class _Pieces(NamedTuple):
+    """The pieces of one band: ends in θ, panel and local variable, nodes in θ, nodes in x and their masses."""
+
+    map: BandMap
+    start: Array
     end: Array
+    series: Array  # pieces × coefficients of g on the panel
+    low: Array  # panel of each piece
+    high: Array
+    x: Array  # pieces × nodes
+    mass: Array
 
 
 class CauchySums:
@@ -59,94 +64,117 @@ class CauchySums:
     def __init__(self, law: Any) -> None:
         if not isinstance(law._engine, PanelEngine):
             raise NotCoveredError("transforms need a law whose bands are held as panels")
-        self._law = law
-        self._panels = tuple(law._engine.panels)
         self._unit = float(law._unit)
+        self._bands = tuple(_pieces_of(panel) for panel in law._engine.panels)
         self._atoms = tuple((atom.location, float(atom.weight)) for atom in law.atoms)
-        self._levels = lru_cache(maxsize=None)(self._nodes)
         self._centres = np.array(sorted({0.0, *(location for location, _ in self._atoms)}))
-
-    def _nodes(self, pieces: int) -> _Nodes:
-        parts = [_nodes_of(panel, pieces) for panel in self._panels]
-        located = [np.array([a for a, _ in self._atoms]), np.array([w for _, w in self._atoms])]
-        joined = [np.concatenate([part[k] for part in parts]) if parts else np.empty(0) for k in range(4)]
-        x, weight, start, end = joined
-        free = 1 - located[1].sum()
-        if weight.size:
-            weight = weight * (free / weight.sum())  # the masses are exact, the sum is to rounding of the panels
-        return _Nodes(
-            np.concatenate([located[0], self._unit * x]), np.concatenate([located[1], weight]),
-            self._unit * start, self._unit * end,
-        )
+        self._x = np.concatenate([[a for a, _ in self._atoms], *(self._unit * band.x.ravel() for band in self._bands)])
+        weight = np.concatenate([band.mass.ravel() for band in self._bands]) if self._bands else np.empty(0)
+        self._scale = (1 - sum(w for _, w in self._atoms)) / weight.sum() if weight.size else 1.0  # 1 to rounding
+        self._weight = np.concatenate([[w for _, w in self._atoms], self._scale * weight])
 
     def __call__(self, z: Complex) -> CauchyValues:
-        """m, H and H' at points off the support; real points are taken from the upper half-plane."""
-        m, h, slope = (np.full(z.shape, np.nan + 0j) for _ in range(3))
-        left = np.arange(z.size)
-        for pieces in _PIECES:
-            nodes = self._levels(pieces)
-            far = _clear(z[left], nodes)
-            for chunk in _chunks(left[far], nodes.x.size):
-                m[chunk], h[chunk], slope[chunk] = self._sums(z[chunk], nodes)
-            left = left[~far]
-            if not left.size:
-                break
-        if left.size:
-            m[left], h[left], slope[left] = self._by_engine(z[left])
+        """m, H and H'; real points are approached from the upper half-plane."""
+        m, h, slope = (np.empty(z.shape, dtype=complex) for _ in range(3))
+        most = max(1, _MOST_ENTRIES // self._x.size)
+        with np.errstate(all="ignore"):
+            for k in range(0, z.size, most):
+                part = slice(k, k + most)
+                m[part], h[part], slope[part] = self._sums(z[part])
         return CauchyValues(m, h, slope)
 
-    def _sums(self, z: Complex, nodes: _Nodes) -> CauchyValues:
+    def _sums(self, z: Complex) -> CauchyValues:
         nearest = np.abs(z[:, None] - self._centres).argmin(axis=1)
         m, h, slope = (np.empty(z.shape, dtype=complex) for _ in range(3))
         for k in np.unique(nearest):
             chosen, centre = nearest == k, self._centres[k]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                inverse = 1 / (nodes.x - z[chosen][:, None])
-                a, b = inverse @ nodes.weight, inverse @ (nodes.weight * (nodes.x - centre))
-                inverse *= inverse
-                excess = b / a
-                m[chosen], h[chosen] = a, centre + excess
-                moved = inverse @ (nodes.weight * (nodes.x - centre))
-                slope[chosen] = (moved - excess * (inverse @ nodes.weight)) / a
+            inverse, moved = 1 / (self._x - z[chosen][:, None]), self._weight * (self._x - centre)
+            a, b = inverse @ self._weight, inverse @ moved
+            inverse *= inverse
+            excess = b / a
+            m[chosen], h[chosen] = a, centre + excess
+            slope[chosen] = (inverse @ moved - excess * (inverse @ self._weight)) / a
         for location, weight in self._atoms:  # F has a simple zero there, with F' = 1/weight
             at = z == location
             m[at], h[at], slope[at] = np.inf, location, 1 - 1 / weight
+        near = np.flatnonzero(self._correction(z) != 0)
+        if near.size:
+            m[near], h[near], slope[near] = self._beside_support(z[near])
         return CauchyValues(m, h, slope)
 
-    def _by_engine(self, z: Complex) -> CauchyValues:
-        step = _STEP * np.maximum(np.abs(z.imag), self._distance(z.real) * (z.imag == 0))
-        step = np.maximum(step, 1e-12 * np.abs(z))
-        m = self._law.stieltjes(z)
-        rate = (self._law.stieltjes(z + step) - self._law.stieltjes(z - step)) / (2 * step)
-        return CauchyValues(m, z + 1 / m, 1 - rate / m**2)
+    def _beside_support(self, z: Complex) -> CauchyValues:
+        ends = self._unit * np.array([x for band in self._bands for x in (band.map.left, band.map.right)])
+        step = _STEP * np.abs(z[:, None] - ends).min(axis=1)
+        m, after, before = (
+            (1 / (self._x - at[:, None])) @ self._weight + self._correction(at) for at in (z, z + step, z - step)
+        )
+        return CauchyValues(m, z + 1 / m, 1 - (after - before) / (2 * step) / m**2)
 
-    def _distance(self, x: Array) -> Array:
-        result = np.full(x.shape, np.inf)
-        for left, right in self._law.edges:
-            result = np.minimum(result, np.maximum(np.maximum(left - x, x - right), 0))
-        return result
-
-
-def _nodes_of(panel: PanelBand, pieces: int) -> tuple[Array, Array, Array, Array]:
-    """(x, weight) of the nodes of a band in the unit of its engine, and the ends of its pieces."""
-    points, weights = np.polynomial.legendre.leggauss(_ORDER)
-    cuts = np.linspace(-1, 1, pieces + 1)
-    local = ((cuts[:-1] + cuts[1:])[:, None] / 2 + points / pieces).ravel()
-    low, high = panel.breaks[:-1, None], panel.breaks[1:, None]
-    theta = (low + high) / 2 + (high - low) / 2 * local
-    density = chebyshev.chebval(local, panel.density.T)
-    weight = density * (high - low) / 2 * np.tile(weights / pieces, pieces)
-    ends = panel.map.point((low + high) / 2 + (high - low) / 2 * cuts)
-    return panel.map.point(theta).ravel(), weight.ravel(), ends[:, :-1].ravel(), ends[:, 1:].ravel()
+    def _correction(self, z: Complex) -> Complex:
+        """What the sum for m misses because of poles beside pieces."""
+        total = np.zeros(z.shape, dtype=complex)
+        upper = np.where(z.imag < 0, np.conj(z), z) / self._unit
+        for band in self._bands:
+            pole = _angle(band.map, upper)
+            along = np.maximum(np.maximum(band.start - pole.real[:, None], pole.real[:, None] - band.end), 0)
+            close = np.hypot(along, pole.imag[:, None]) < _CLEARANCE * (band.end - band.start)
+            point, piece = np.nonzero(close)
+            if point.size:
+                missed = self._scale / self._unit * _missed(band, piece, pole[point], upper[point])
+                np.add.at(total, point, np.where(z[point].imag < 0, np.conj(missed), missed))
+        return total
 
 
-def _clear(z: Complex, nodes: _Nodes) -> NDArray[np.bool_]:
-    x = z.real[:, None]
-    away = np.hypot(np.maximum(np.maximum(nodes.start - x, x - nodes.end), 0), z.imag[:, None])
-    return np.asarray((away >= _CLEARANCE * (nodes.end - nodes.start)).all(axis=1))
+def _missed(band: _Pieces, piece: NDArray[np.intp], pole: Complex, z: Complex) -> Complex:
+    low, high, start, end = (values[piece] for values in (band.low, band.high, band.start, band.end))
+    local = (2 * pole - low - high) / (high - low)
+    residue = chebyshev.chebval(local, band.series[piece].T, tensor=False) / _slope(band.map, pole, z)
+    half = ((end - start) / 2)[:, None]
+    nodes = ((start + end) / 2)[:, None] + half * _POINTS
+    return residue * (np.log(pole - end) - np.log(pole - start) - (half * _WEIGHTS / (nodes - pole[:, None])).sum(axis=1))
 
 
-def _chunks(rows: NDArray[np.intp], columns: int) -> Iterator[NDArray[np.intp]]:
-    most = max(1, _MOST_ENTRIES // max(columns, 1))
-    for k in range(0, rows.size, most):
-        yield rows[k : k + most]
+def _angle(band_map: BandMap, z: Complex) -> Complex:
+    """θ with x(θ) = z, 0 ≤ Re θ ≤ π/2 and Im θ ≥ 0, for Im z ≥ 0."""
+    width = band_map.right - band_map.left
+    if band_map.order:
+        share = ((band_map.right - z if band_map.hard_right else z - band_map.left) / width) ** (0.5 / band_map.order)
+        theta = np.arccos(share) if band_map.hard_right else np.arcsin(share)
+    elif band_map.logarithmic:
+        theta = np.arcsin(np.sqrt(np.log(z / band_map.left) / np.log(band_map.right / band_map.left)))
+    else:
+        theta = np.arcsin(np.sqrt((z - band_map.left) / width))
+    return theta.real + 1j * np.abs(theta.imag)
+
+
+def _slope(band_map: BandMap, theta: Complex, z: Complex) -> Complex:
+    """dx/dθ at a complex θ; z = x(θ)."""
+    twice, width = np.sin(2 * theta), band_map.right - band_map.left
+    if band_map.order:
+        near = np.cos(theta) if band_map.hard_right else np.sin(theta)
+        return band_map.order * twice * width * near ** (2 * band_map.order - 2)
+    return twice * (np.log(band_map.right / band_map.left) * z if band_map.logarithmic else width)
+
+
+def _pieces_of(panel: PanelBand) -> _Pieces:
+    """Halves of the panels, and quarters of quarters towards both ends."""
+    graded = 2 * 0.25 ** np.arange(_GRADES, 0, -1) - 1
+    low, high, start, end, series = ([] for _ in range(5))  # type: ignore[var-annotated]
+    last = panel.breaks.size - 2
+    for k in range(last + 1):
+        cuts = np.concatenate([[-1], graded if k == 0 else [], [0], -graded[::-1] if k == last else [], [1]])
+        a, b = panel.breaks[k], panel.breaks[k + 1]
+        theta = (a + b) / 2 + (b - a) / 2 * np.array(cuts)
+        start += list(theta[:-1])
+        end += list(theta[1:])
+        low += [a] * (theta.size - 1)
+        high += [b] * (theta.size - 1)
+        series += [panel.density[k]] * (theta.size - 1)
+    ends = [np.array(values) for values in (start, end, low, high)]
+    half = (ends[1] - ends[0])[:, None] / 2
+    nodes = ends[0][:, None] + half * (1 + _POINTS)
+    local = (2 * nodes - (ends[2] + ends[3])[:, None]) / (ends[3] - ends[2])[:, None]
+    g = chebyshev.chebval(local.T, np.array(series).T, tensor=False).T
+    return _Pieces(
+        panel.map, ends[0], ends[1], np.array(series), ends[2], ends[3], panel.map.point(nodes), g * half * _WEIGHTS
+    )

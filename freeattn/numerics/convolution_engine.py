@@ -29,6 +29,9 @@ _MASS_TOLERANCE = 1e-9
 _ROUNDS = 12  # of grids, each with the points at which the last one failed
 _RESOLVED = 2e-12  # of panels: the sums over nodes have this accuracy for laws given by words
 _REFINEMENTS = (1, 4)
+_POINTS = 60  # of a grid, uniform and logarithmic
+_MARGIN = 0.01  # of the width of the reach, beyond its ends
+_SMALLEST = 1e-12  # of the largest point: how far down a product is searched
 
 
 class _GapInsideError(BranchError):
@@ -64,7 +67,7 @@ class ConvolutionEngine(PanelEngine):
         last: Exception = BranchError("no band was found")
         for refine in _REFINEMENTS:
             for _ in range(_ROUNDS):
-                grid = _grid(self._points.equation.reach, likely, refine)
+                grid = _grid(self._points.equation, likely, refine)
                 try:
                     bands = bands_on(self._points, grid, order)
                     panels = tuple(self._panels_of(band) for band in bands)
@@ -192,15 +195,14 @@ def _too_many(digits: int) -> NotCoveredError:
     )
 
 
-def _grid(reach: tuple[float, float], likely: Array, refine: int) -> Array:
+def _grid(equation: Subordination, likely: Array, refine: int) -> Array:
     """Points over the reach of the support and where the law is likely to be; the ends lie outside the support."""
-    low, high = reach
-    size = high - low
-    parts = [likely, np.linspace(low, high, 60 * refine + 1)]
-    if low >= 0:
-        parts.append(np.geomspace(max(low, 1e-12 * high), high, 60 * refine + 1))
-        below = low / 2 if low else 1e-13 * high
-    else:
-        below = low - 0.01 * size
-    grid = np.unique(np.concatenate([*parts, [below, high + 0.01 * size]]))
-    return np.asarray(grid[(grid >= below) & (grid > 0)] if low >= 0 else grid)
+    low, high = equation.reach
+    margin = _MARGIN * (high - low)
+    parts = [likely, np.linspace(low, high, _POINTS * refine + 1)]
+    below = low - margin
+    if equation.positive:
+        parts.append(np.geomspace(max(low, _SMALLEST * high), high, _POINTS * refine + 1))
+        below = low / 2 if low else _SMALLEST / 2 * high
+    grid = np.unique(np.concatenate([*parts, [below, high + margin]]))
+    return grid[grid >= below]

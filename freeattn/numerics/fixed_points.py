@@ -21,6 +21,8 @@ _STEPS = 400
 _TOLERANCE = 4e-15  # of |ω| + |z|: a residual
 _ACCEPTED = 1e-11  # of the same: where rounding stops Newton's method above the tolerance
 _STALLED = 12  # steps in a row without progress
+_NEAR_FOLD = 0.5  # of |1 − Φ'|, which is 0 at a fold
+_STEP_SLOPE = 1e-6  # of |ω|: for the second derivative
 _REAL = 1e-7  # of |ω|: below it ω is tried as real; Im ω ~ √distance, so only within 1e-14 of an edge is this wrong
 _FOLD_STEPS = 40
 _DIFFERENCE = 1e-2  # of the distance to the edge: steps for second derivatives
@@ -60,7 +62,7 @@ class FixedPoints:
             if not active.size:
                 break
             here, at = omega[active], z[active]
-            trial = here - residual[active] / (1 - slope[active])
+            trial = here + self._step(at, here, residual[active], slope[active])
             trial = trial.real + 1j * np.abs(trial.imag)
             trial, found, slopes, good = self._try(at, trial, best[active])
             if not good.all():
@@ -73,6 +75,25 @@ class FixedPoints:
             omega[active], residual[active], slope[active] = trial, found, slopes
             best[active] = np.abs(found)
         return omega, done & np.isfinite(omega)
+
+    def _step(self, z: Complex, omega: Complex, residual: Complex, slope: Complex) -> Complex:
+        """Newton's step, or that of the quadratic model where Φ' is near 1: beside an edge two roots are close.
+
+        Physical is the one above the axis, and of two real ones that with Φ' < 1.
+        """
+        step = -residual / (1 - slope)
+        near = np.flatnonzero(np.abs(1 - slope) < _NEAR_FOLD)
+        if near.size:
+            h = _STEP_SLOPE * np.abs(omega[near])
+            moved = self.equation(z[near], omega[near] + 1j * h).slope
+            linear, curvature = 1 - slope[near], -(moved - slope[near]) / (1j * h)
+            square = linear**2 - 2 * residual[near] * curvature
+            root = np.sqrt(square)
+            one, other = (root - linear) / curvature, -(root + linear) / curvature
+            upper = np.where(one.imag > other.imag, one, other)
+            best = np.where(square.real < 0, upper, -2 * residual[near] / (linear + root))
+            step[near] = np.where(np.isfinite(best), best, step[near])
+        return step
 
     def _try(self, z: Complex, omega: Complex, best: Array) -> tuple[Complex, Complex, Complex, NDArray[np.bool_]]:
         value = self.equation(z, omega)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,10 @@ class Evaluation(NamedTuple):
 
 
 class Subordination(ABC):
-    """The map Φ of one convolution; `reach` is the interval that holds its support."""
+    """The map Φ of one convolution; `reach` is the interval that holds its support, `positive` bounds x by 0."""
 
     reach: tuple[float, float]
+    positive: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, z: Complex, omega: Complex) -> Evaluation:
@@ -67,6 +68,8 @@ class FreeSumEquation(Subordination):
 @dataclass(frozen=True)
 class FreeProductEquation(Subordination):
     """μ₁ ⊠ μ₂ on [0, ∞)."""
+
+    positive: ClassVar[bool] = True
 
     first: CauchySums
     second: CauchySums
