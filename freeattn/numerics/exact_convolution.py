@@ -19,6 +19,7 @@ from freeattn.theory.transforms.series import cumulants_to_moments, moments_of_p
 __all__ = ["COMPRESSION", "POWER", "PRODUCT", "SUM", "ExactConvolution", "FreeConvolution", "cumulants_of"]
 
 SUM, PRODUCT, POWER, COMPRESSION = "free sum", "free product", "free power", "free compression"
+_PLAIN = 15
 _GUARD = 20  # digits: moments to cumulants cancels, about one digit an order
 
 
@@ -100,9 +101,6 @@ class ExactConvolution(ExactSide):
             if zero is not None:
                 found[0.0] = (zero[1], zero[0])
         return iter([(x, w) for x, w in found.values() if w > 0])
-
-
-_PLAIN = 15
 
 
 def _atoms_of(law: Any, digits: int) -> list[tuple[Any, Any]]:

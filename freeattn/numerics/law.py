@@ -300,6 +300,30 @@ class SpectralLaw:
     def _certifier(self) -> Any:
         return importlib.import_module("freeattn.numerics.certify").certifier_of(self._exact, self._engine)
 
+    def psi(self, z: ArrayLike) -> Any:
+        """ψ(z) = −1 − m(1/z)/z (`numerics.transforms_of_laws`, as the four below)."""
+        return self._transforms.psi(self, z)
+
+    def eta_transform(self, z: ArrayLike) -> Any:
+        """η(z) = ψ(z)/(1 + ψ(z))."""
+        return self._transforms.eta_transform(self, z)
+
+    def r_transform(self, g: ArrayLike) -> Any:
+        """R(g) = Σ κ_n g^{n−1}, for real g that −m takes beyond the support, and small complex g."""
+        return self._transforms.r_transform(self, g)
+
+    def s_transform(self, w: ArrayLike) -> Any:
+        """S(w) = (1 + w)χ(w)/w of a law on [0, ∞), for real w that ψ takes at points whose inverse is off the hull."""
+        return self._transforms.s_transform(self, w)
+
+    def free_cumulants(self, order: int, digits: int = DOUBLE_DIGITS) -> tuple[Any, ...]:
+        """κ_1 … κ_order, from the exact moments; mpmath numbers when digits > 15."""
+        return self._transforms.free_cumulants(self, order, _digits(digits))
+
+    @property
+    def _transforms(self) -> Any:
+        return importlib.import_module("freeattn.numerics.transforms_of_laws")
+
     def normalized(self) -> SpectralLaw:
         """The same law with mean one.
 
