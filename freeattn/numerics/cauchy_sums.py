@@ -113,16 +113,20 @@ class CauchySums:
     def _correction(self, z: Complex) -> Complex:
         """What the sum for m misses because of poles beside pieces."""
         total = np.zeros(z.shape, dtype=complex)
-        upper = np.where(z.imag < 0, np.conj(z), z) / self._unit
+        upper: Complex = np.where(z.imag < 0, np.conj(z), z) / self._unit
         for band in self._bands:
-            pole = _angle(band.map, upper)
-            along = np.maximum(np.maximum(band.start - pole.real[:, None], pole.real[:, None] - band.end), 0)
-            close = np.hypot(along, pole.imag[:, None]) < _CLEARANCE * (band.end - band.start)
-            point, piece = np.nonzero(close)
-            if point.size:
-                missed = self._scale / self._unit * _missed(band, piece, pole[point], upper[point])
-                np.add.at(total, point, np.where(z[point].imag < 0, np.conj(missed), missed))
-        return total
+            part = np.zeros(z.shape, dtype=complex)
+            for pole in _poles(band.map, upper):
+                along = np.maximum(np.maximum(band.start - pole.real[:, None], pole.real[:, None] - band.end), 0)
+                close = np.hypot(along, pole.imag[:, None]) < _CLEARANCE * (band.end - band.start)
+                point, piece = np.nonzero(close)
+                if point.size:
+                    np.add.at(part, point, _missed(band, piece, pole[point], upper[point]))
+            outside = (upper.imag == 0) & ((upper.real < band.map.left) | (upper.real > band.map.right))
+            total += np.where(outside, part.real, part)  # poles come in pairs there
+        total *= self._scale / self._unit
+        corrected: Complex = np.where(z.imag < 0, np.conj(total), total)
+        return corrected
 
 
 def _missed(band: _Pieces, piece: NDArray[np.intp], pole: Complex, z: Complex) -> Complex:
@@ -131,20 +135,33 @@ def _missed(band: _Pieces, piece: NDArray[np.intp], pole: Complex, z: Complex) -
     residue = chebyshev.chebval(local, band.series[piece].T, tensor=False) / _slope(band.map, pole, z)
     half = ((end - start) / 2)[:, None]
     nodes = ((start + end) / 2)[:, None] + half * _POINTS
-    return residue * (np.log(pole - end) - np.log(pole - start) - (half * _WEIGHTS / (nodes - pole[:, None])).sum(axis=1))
+    summed = (half * _WEIGHTS / (nodes - pole[:, None])).sum(axis=1)
+    missed: Complex = residue * (np.log(pole - end) - np.log(pole - start) - summed)
+    return missed
 
 
-def _angle(band_map: BandMap, z: Complex) -> Complex:
-    """θ with x(θ) = z, 0 ≤ Re θ ≤ π/2 and Im θ ≥ 0, for Im z ≥ 0."""
+def _poles(band_map: BandMap, z: Complex) -> tuple[Complex, Complex, Complex]:
+    """The θ with x(θ) = z nearest to the band, for Im z ≥ 0: one above it, and its images beyond the left and the right
+    end, which lie beside the band too when z is near that end."""
     width = band_map.right - band_map.left
-    if band_map.order:
-        share = ((band_map.right - z if band_map.hard_right else z - band_map.left) / width) ** (0.5 / band_map.order)
-        theta = np.arccos(share) if band_map.hard_right else np.arcsin(share)
-    elif band_map.logarithmic:
-        theta = np.arcsin(np.sqrt(np.log(z / band_map.left) / np.log(band_map.right / band_map.left)))
+    if band_map.logarithmic:
+        share = np.log(z / band_map.left) / np.log(band_map.right / band_map.left)
     else:
-        theta = np.arcsin(np.sqrt((z - band_map.left) / width))
-    return theta.real + 1j * np.abs(theta.imag)
+        share = (band_map.right - z if band_map.hard_right else z - band_map.left) / width
+    root = share ** (0.5 / (band_map.order or 1))
+    turn = np.exp(-1j * np.pi / (band_map.order or 1))
+    if band_map.hard_right:
+        theta = np.arccos(root)
+        after: Complex = np.arccos(root / turn)
+        return _above(theta), -_above(theta), after
+    theta = _above(np.arcsin(root))
+    before: Complex = np.arcsin(root * turn)
+    return theta, before, np.pi - theta
+
+
+def _above(theta: Complex) -> Complex:
+    above: Complex = np.where(theta.imag < 0, np.conj(theta), theta)
+    return above
 
 
 def _slope(band_map: BandMap, theta: Complex, z: Complex) -> Complex:
@@ -159,22 +176,16 @@ def _slope(band_map: BandMap, theta: Complex, z: Complex) -> Complex:
 def _pieces_of(panel: PanelBand) -> _Pieces:
     """Halves of the panels, and quarters of quarters towards both ends."""
     graded = 2 * 0.25 ** np.arange(_GRADES, 0, -1) - 1
-    low, high, start, end, series = ([] for _ in range(5))  # type: ignore[var-annotated]
-    last = panel.breaks.size - 2
+    last, cuts, owner = panel.breaks.size - 2, [], []
     for k in range(last + 1):
-        cuts = np.concatenate([[-1], graded if k == 0 else [], [0], -graded[::-1] if k == last else [], [1]])
+        local = np.concatenate([[-1], graded if k == 0 else [], [0], -graded[::-1] if k == last else [], [1]])
         a, b = panel.breaks[k], panel.breaks[k + 1]
-        theta = (a + b) / 2 + (b - a) / 2 * np.array(cuts)
-        start += list(theta[:-1])
-        end += list(theta[1:])
-        low += [a] * (theta.size - 1)
-        high += [b] * (theta.size - 1)
-        series += [panel.density[k]] * (theta.size - 1)
-    ends = [np.array(values) for values in (start, end, low, high)]
-    half = (ends[1] - ends[0])[:, None] / 2
-    nodes = ends[0][:, None] + half * (1 + _POINTS)
-    local = (2 * nodes - (ends[2] + ends[3])[:, None]) / (ends[3] - ends[2])[:, None]
-    g = chebyshev.chebval(local.T, np.array(series).T, tensor=False).T
-    return _Pieces(
-        panel.map, ends[0], ends[1], np.array(series), ends[2], ends[3], panel.map.point(nodes), g * half * _WEIGHTS
-    )
+        cuts.append((a + b) / 2 + (b - a) / 2 * local)
+        owner += [k] * (local.size - 1)
+    start, end = np.concatenate([theta[:-1] for theta in cuts]), np.concatenate([theta[1:] for theta in cuts])
+    low, high, series = panel.breaks[owner], panel.breaks[1:][owner], panel.density[owner]
+    half = (end - start)[:, None] / 2
+    nodes = start[:, None] + half * (1 + _POINTS)
+    local = (2 * nodes - (low + high)[:, None]) / (high - low)[:, None]
+    g = chebyshev.chebval(local.T, series.T, tensor=False).T
+    return _Pieces(panel.map, start, end, series, low, high, panel.map.point(nodes), g * half * _WEIGHTS)

@@ -52,7 +52,7 @@ def bands_on(points: FixedPoints, grid: Array, order: Fraction) -> tuple[Convolu
         return ()
     cuts = np.flatnonzero(np.diff(inside) > 1)
     runs = zip(inside[np.concatenate([[0], cuts + 1])], inside[np.concatenate([cuts, [inside.size - 1]])], strict=True)
-    bands = []
+    bands: list[ConvolutionBand] = []
     for first, last in runs:
         hard = order > 1 and not bands
         if last + 1 >= grid.size or (first == 0 and not hard):

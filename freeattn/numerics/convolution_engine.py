@@ -18,12 +18,12 @@ from freeattn.numerics.panel_engine import PanelEngine, near_edge
 from freeattn.numerics.subordination import Subordination
 from freeattn.numerics.support import Band, Edge
 
-__all__ = ["MOST_DIGITS", "ConvolutionEngine"]
+__all__ = ["ConvolutionEngine"]
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-MOST_DIGITS = 15
+_DOUBLE_DIGITS = 15
 _DOUBLE_EDGES = 20  # digits up to which an edge is rounded to a double afterwards
 _MASS_TOLERANCE = 1e-9
 _ROUNDS = 12  # of grids, each with the points at which the last one failed
@@ -43,7 +43,7 @@ class _GapInsideError(BranchError):
 
 
 class ConvolutionEngine(PanelEngine):
-    """Engine of one subordination equation.
+    """Engine of one subordination equation, in doubles.
 
     Args:
         equation: the map whose fixed points are wanted.
@@ -126,7 +126,7 @@ class ConvolutionEngine(PanelEngine):
 
     def density(self, x: Array) -> Array:
         result = np.zeros(x.shape)
-        for panel, band in zip(self.panels, self.bands(MOST_DIGITS), strict=True):
+        for panel, band in zip(self.panels, self.bands(_DOUBLE_DIGITS), strict=True):
             inside = (x > panel.map.left) & (x < panel.map.right)
             if inside.any():
                 result[inside] = self._density_in(x[inside], panel)
@@ -166,8 +166,9 @@ class ConvolutionEngine(PanelEngine):
             for fold in (band.left, band.right):
                 if fold is not None and not fold.singular:
                     omega[x == fold.x] = fold.omega
-            for end, hard in zip(band.ends, (band.left is None or band.left.singular, band.right.singular), strict=True):
-                if hard and (x == end).any():
+            hard = (band.left is None or band.left.singular, band.right.singular)
+            for end, infinite in zip(band.ends, hard, strict=True):
+                if infinite and (x == end).any():
                     raise InputError("z", end, "a point off the hard edge, where the Stieltjes transform is infinite")
         outside = np.isnan(omega)
         if outside.any():
@@ -180,12 +181,15 @@ class ConvolutionEngine(PanelEngine):
         return self._output(x.astype(complex), omega)
 
     def stieltjes_to(self, z: Any, digits: int) -> Any:
+        del z
         raise _too_many(digits)
 
     def density_to(self, x: Any, digits: int) -> Any:
+        del x
         raise _too_many(digits)
 
     def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
+        del function, upper
         raise _too_many(digits)
 
 

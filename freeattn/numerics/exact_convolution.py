@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -10,7 +9,6 @@ from typing import Any
 
 import sympy as sp
 
-from freeattn.errors import InputError
 from freeattn.numerics.compile import rational_value
 from freeattn.numerics.exact import Atom, ExactSide, exact_context
 from freeattn.numerics.polynomials import as_fmpq, to_context
@@ -51,8 +49,8 @@ def _rational(number: Any, digits: int) -> Any:
 class ExactConvolution(ExactSide):
     """A convolution in its own unit, the parameter for a compression (a corner is the power 1/t dilated by t).
 
-    Atoms: μ ⊞ ν has one at a + b when μ({a}) + ν({b}) > 1 (Bercovici, Voiculescu 1998), of the weight that is left; μ ⊠ ν
-    likewise at ab ≠ 0, and at 0 the larger weight (Belinschi 2003); μ^{⊞t} has t·μ({a}) − (t − 1) at ta.
+    Atoms: μ ⊞ ν has one at a + b when μ({a}) + ν({b}) > 1 (Bercovici, Voiculescu 1998), of the weight that is left;
+    μ ⊠ ν likewise at ab ≠ 0, and at 0 the larger weight (Belinschi 2003); μ^{⊞t} has t·μ({a}) − (t − 1) at ta.
     """
 
     source: FreeConvolution
@@ -86,21 +84,18 @@ class ExactConvolution(ExactSide):
         pairs = [(x * scale, context.mpf(w.numerator) / w.denominator) for x, w in self._atoms(digits)]
         return tuple(sorted(pairs))
 
-    def _atoms(self, digits: int) -> Iterator[tuple[Any, Any]]:
+    def _atoms(self, digits: int) -> list[tuple[Any, Any]]:
         """(location, weight) before the mean is made one."""
         t, groups = self.source.parameter, [_atoms_of(law, digits) for law in self.source.laws]
-        if self.source.operation in (POWER, COMPRESSION):
-            power = t if self.source.operation == POWER else 1 / t
-            factor = t if self.source.operation == POWER else 1
-            found = {float(x): (x * factor.numerator / factor.denominator, power * w - (power - 1)) for x, w in groups[0]}
-        elif self.source.operation == SUM:
-            found = {float(a + b): (a + b, v + w - 1) for a, v in groups[0] for b, w in groups[1] if v + w > 1}
-        else:
-            found = {float(a * b): (a * b, v + w - 1) for a, v in groups[0] for b, w in groups[1] if a * b and v + w > 1}
-            zero = max([(w, x) for group in groups for x, w in group if x == 0], default=None, key=lambda pair: pair[0])
-            if zero is not None:
-                found[0.0] = (zero[1], zero[0])
-        return iter([(x, w) for x, w in found.values() if w > 0])
+        if self.source.operation == POWER:
+            return [(x * t.numerator / t.denominator, t * w - (t - 1)) for x, w in groups[0] if t * w > t - 1]
+        if self.source.operation == COMPRESSION:
+            return [(x, (w - (1 - t)) / t) for x, w in groups[0] if w > 1 - t]
+        pairs = [(a, b, v + w - 1) for a, v in groups[0] for b, w in groups[1] if v + w > 1]
+        if self.source.operation == SUM:
+            return [(a + b, rest) for a, b, rest in pairs]
+        zeros = [(x, w) for group in groups for x, w in group if x == 0]
+        return [(a * b, rest) for a, b, rest in pairs if a * b] + sorted(zeros, key=lambda atom: atom[1])[-1:]
 
 
 def _atoms_of(law: Any, digits: int) -> list[tuple[Any, Any]]:

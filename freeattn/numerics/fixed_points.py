@@ -129,7 +129,7 @@ class FixedPoints:
 
     @np.errstate(all="ignore")
     def fold(self, x: float, omega: complex, width: float) -> Fold:
-        """The point where Φ' = 1 near (x, ω), a point of a band at most `width` from its end: Newton for both equations.
+        """The point where Φ' = 1 near (x, ω), which lies in a band at most `width` from its end, by Newton's method.
 
         Raises:
             ConvergenceError: when it is not found.

@@ -9,17 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.errors import InputError, NotCoveredError
+from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.numerics.cauchy_sums import CauchySums
 from freeattn.numerics.convolution_engine import ConvolutionEngine
 from freeattn.numerics.exact import ExactLaw
 from freeattn.numerics.exact_convolution import (
-    COMPRESSION, POWER, PRODUCT, SUM, ExactConvolution, FreeConvolution,
+    COMPRESSION,
+    POWER,
+    PRODUCT,
+    SUM,
+    ExactConvolution,
+    FreeConvolution,
 )
 from freeattn.numerics.law import SpectralLaw
 from freeattn.numerics.limiting import law as law_of
 from freeattn.numerics.subordination import (
-    FreePowerEquation, FreeProductEquation, FreeSumEquation, Subordination,
+    FreePowerEquation,
+    FreeProductEquation,
+    FreeSumEquation,
+    Subordination,
 )
 from freeattn.theory.transforms import FreeProduct, FreeSum, Law
 
@@ -87,8 +95,8 @@ def _convolved(node: Any, pair: Any, arguments: tuple[Any, ...]) -> SpectralLaw:
     if all(expression is not None for expression in expressions):
         try:
             return law_of(node(tuple(expressions)))
-        except NotCoveredError:
-            pass  # no rational curve: by subordination
+        except (NotCoveredError, ConvergenceError, BranchError):
+            pass  # no rational curve, or one whose numbers doubles do not resolve: by subordination
     return reduce(pair, (_as_law(argument) for argument in arguments))
 
 
@@ -172,10 +180,10 @@ def _order_of_product(first: SpectralLaw, second: SpectralLaw) -> Fraction:
     Near the atom's end of its range, −1/χ ~ (1 + w − a)^k, a the mass at 0; S-transforms multiply, and only the law
     with the larger a has its end there. With a = 0 a factor 1/(1 + w) is counted once too often.
     """
-    (a, k), (b, l) = _end_at_zero(first), _end_at_zero(second)
+    (a, k), (b, j) = _end_at_zero(first), _end_at_zero(second)
     if a == b:
-        return k + l - (1 if a == 0 else 0)
-    return k if a > b else l
+        return k + j - (1 if a == 0 else 0)
+    return k if a > b else j
 
 
 def _end_at_zero(law: SpectralLaw) -> tuple[Any, Fraction]:

@@ -6,9 +6,10 @@ With H_j(ω) = ω + 1/m_j(ω), which maps the upper half-plane into the closed l
     μ₁ ⊠ μ₂:    ω₁ = z/H₂(ω₂),     ω₂ = z/H₁(ω₁),     z·m(z) = ω₁·m₁(ω₁)
     μ^{⊞t}:     ω = z − (t − 1)·H(ω),                 m(z) = m_μ(ω)
 
-Eliminating ω₂ leaves ω₁ = Φ_z(ω₁), Φ_z a self-map of the upper half-plane, for real z (positive for ⊠) too. It has at most one
-fixed point there (Denjoy-Wolff), so a root with Im ω₁ > 0 is the physical one at any z. Where there is none, the value
-is the one real fixed point with Φ_z' < 1 (Julia-Carathéodory), and at an edge Φ_z' = 1.
+Eliminating ω₂ leaves ω₁ = Φ_z(ω₁), Φ_z a self-map of the upper half-plane, for real z (positive for ⊠) too. It has at
+most one fixed point there unless it is the identity (Denjoy-Wolff), so a root with Im ω₁ > 0 is the physical one at any
+z. Where there is none, the value is the one real fixed point with Φ_z' < 1 (Julia-Carathéodory); at an edge Φ_z' = 1.
+Φ_z is the identity at single points of sums and products of laws with two atoms each, where values are limits.
 
 Sources: Belinschi, Bercovici, A new approach to subordination results in free probability (2007); Nica-Speicher,
 lecture 14, for ⊞t.

@@ -5,10 +5,10 @@ With m(z) = ∫ ν(dx)/(x − z), F = −1/m and H(z) = z − F(z):
     ψ(z) = −1 − m(1/z)/z        η = ψ/(1 + ψ)
     R(g) = H(z) where F(z) = 1/g        S(w) = 1/H(z) where ψ(1/z) = w
 
-H is computed without cancellation (`CauchySums`), so that R and S keep their digits at g = 0 and w = 0, where R is the mean
-and S its inverse. Inverses are taken where they are unique: on the real line beyond the support, where F and ψ(1/z)
-are monotone, and for complex g where F is one to one, |z − c| > 4r with [c − r, c + r] the hull of the support, whose image
-holds 0 < |g| < 1/(6r) (Mingo, Speicher, Free Probability and Random Matrices, section 3.4).
+H is computed without cancellation (`CauchySums`), so that R and S keep their digits at g = 0 and w = 0, where R is the
+mean and S its inverse. Inverses are taken where they are unique: on the real line beyond the support, where F and
+ψ(1/z) are monotone, and for complex g where F is one to one, |z − c| > 4r with [c − r, c + r] the hull of the support,
+whose image holds 0 < |g| < 1/(6r) (Mingo, Speicher, Free Probability and Random Matrices, section 3.4).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _DOUBLE_DIGITS = 15
 _STEPS = 200
 _TOLERANCE = 1e-13  # of the value that is inverted
 _NEAREST, _FARTHEST = 1e-15, 1e16  # distances from the support in sizes of the law
+_NEAREST_ULPS = 16  # of the end of the support: closer points are rounded onto it
 _HALVINGS = 64  # of a range of 72 on the scale of logarithms, to the last bit
 _UNIVALENT = 6  # times the radius of the support: 1/|g| from which F has one inverse
 
@@ -96,7 +97,7 @@ def r_transform(law: Any, g: ArrayLike) -> Any:
 
 
 def s_transform(law: Any, w: ArrayLike) -> Any:
-    """S(w) = (1 + w)χ(w)/w with χ the inverse of ψ, for real w from −1 + ν({0}) to ψ(1/b), b the right end of the support.
+    """S(w) = (1 + w)χ(w)/w with χ the inverse of ψ, for real w from −1 + ν({0}) to ψ(1/b), b the support's right end.
 
     Raises:
         InputError: for a law with support below 0 or that is δ_0, and for w outside this range.
@@ -160,7 +161,8 @@ def _monotone(
     By halving log |z − edge|: no step can leave the range, and the end of the range is the domain.
     """
     size = size or abs(edge) or 1.0
-    near, far = np.full(wanted.shape, np.log(_NEAREST * size)), np.full(wanted.shape, np.log(_FARTHEST * size))
+    nearest = max(_NEAREST * size, _NEAREST_ULPS * float(np.spacing(abs(edge))))
+    near, far = np.full(wanted.shape, np.log(nearest)), np.full(wanted.shape, np.log(_FARTHEST * size))
     limit = np.abs(function(edge + sign * np.exp(near)))
     beyond = np.abs(wanted) > limit
     if beyond.any():

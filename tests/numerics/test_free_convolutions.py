@@ -12,7 +12,16 @@ import freeattn as fa
 from freeattn.numerics.cauchy_sums import CauchySums
 from freeattn.numerics.free_convolutions import _product, _sum
 from freeattn.theory.transforms import (
-    CompoundFreePoisson, Dilation, Discrete, FreePoisson, FreeProduct, FreeSum, Image, Law, MarchenkoPastur, PointMass,
+    CompoundFreePoisson,
+    Dilation,
+    Discrete,
+    FreePoisson,
+    FreeProduct,
+    FreeSum,
+    Image,
+    Law,
+    MarchenkoPastur,
+    PointMass,
     Semicircle,
 )
 
@@ -148,7 +157,7 @@ def test_normalized_expressions_keep_their_unit() -> None:
     assert fa.free_sum(law.normalized(), law.normalized()).mean == pytest.approx(2)
 
 
-# Laws of attention -----------------------------------------------------------------------------------------------------
+# Laws of attention ---------------------------------------------------------------------------------------------------
 
 
 def test_sums_and_products_of_attention_laws(attention: fa.SpectralLaw) -> None:
@@ -167,7 +176,7 @@ def test_far_apart_parts_have_a_band_each(attention: fa.SpectralLaw) -> None:
 
 
 def test_words_times_marchenko_pastur(words: fa.SpectralLaw) -> None:
-    """MHA with Gaussian input, then one Gaussian layer more: m of the numbers against its own series, hard edge kept."""
+    """MHA with Gaussian input, then one Gaussian layer more: its own moments, the hard edge, and S."""
     law = fa.free_product(words, MarchenkoPastur(HALF))
     assert law.edge_exponents[0][0] == words.edge_exponents[0][0] == Fraction(-2, 3)
     assert fa.free_product(words, MarchenkoPastur(1)).edge_exponents[0][0] == Fraction(-3, 4)
@@ -229,13 +238,13 @@ def test_simulation_of_rotated_matrices(attention: fa.SpectralLaw) -> None:
         assert [np.mean(found**k) for k in range(1, 5)] == pytest.approx(law.moments(4), rel=1e-2)
 
 
-# Atoms -----------------------------------------------------------------------------------------------------------------
+# Atoms ---------------------------------------------------------------------------------------------------------------
 
 
 def test_atoms_of_sums() -> None:
     """μ({a}) + ν({b}) − 1 at a + b."""
     law = fa.free_sum(bernoulli(Fraction(1, 4)), bernoulli(Fraction(1, 5)))
-    assert [(atom.location, atom.weight) for atom in law.atoms] == [(0, Fraction(11, 20))]
+    assert [(atom.location, atom.weight) for atom in law.atoms] == [(0, Fraction(11, 20)), (1, Fraction(1, 20))]
     sound(law)
     law = fa.free_sum(Discrete((0, 5), (sp.Rational(1, 10), sp.Rational(9, 10))), FreePoisson(HALF))
     assert [(atom.location, atom.weight) for atom in law.atoms] == [(5, Fraction(2, 5))]
@@ -269,7 +278,7 @@ def test_units_of_a_mean_one_law(attention: fa.SpectralLaw) -> None:
         sound(one)
 
 
-# The sums over nodes ----------------------------------------------------------------------------------------------------
+# The sums over nodes -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ratio", ["1/2", "1", "2", "9/10"])
@@ -284,7 +293,7 @@ def test_sums_over_nodes_on_and_beside_the_support(ratio: str) -> None:
     assert values.h == pytest.approx(z + 1 / m, rel=1e-9)
 
 
-# Refusals ----------------------------------------------------------------------------------------------------------------
+# Refusals ------------------------------------------------------------------------------------------------------------
 
 
 def test_refusals(attention: fa.SpectralLaw) -> None:

@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import freeattn as fa
-from freeattn.theory.transforms import Discrete, FreePoisson, Image, MarchenkoPastur, PointMass, Semicircle
+from freeattn.theory.transforms import Discrete, FreePoisson, MarchenkoPastur, PointMass, Semicircle
 
 HALF = sp.Rational(1, 2)
 G = np.array([-0.7, -0.05, -1e-12, 0, 1e-9, 0.1, 0.01 + 0.02j, -0.03j])
@@ -57,7 +57,8 @@ def test_words_have_transforms_too() -> None:
     closed, words = fa.law(spec), fa.law(spec, route="pencil")
     w = np.array([-0.3, -0.01, 0.01])  # the law has a mass at 0
     assert words.s_transform(w) == pytest.approx(closed.s_transform(w), rel=1e-10)
-    assert words.r_transform(G[:6]) == pytest.approx(closed.r_transform(G[:6]), rel=1e-10)
+    g = np.array([-0.5, -1e-9, 0, 0.02])
+    assert words.r_transform(g) == pytest.approx(closed.r_transform(g), rel=1e-10)
     assert words.free_cumulants(4) == pytest.approx(closed.free_cumulants(4), rel=1e-13)
 
 
@@ -78,7 +79,7 @@ def test_shapes() -> None:
 
 def test_domains() -> None:
     law = fa.law(MarchenkoPastur(2))
-    with pytest.raises(fa.InputError, match="w > -0.5"):
+    with pytest.raises(fa.InputError, match=r"w > -0\.5"):
         law.s_transform(-0.6)
     with pytest.raises(fa.InputError, match="real numbers"):
         law.s_transform(0.1j)
@@ -88,9 +89,9 @@ def test_domains() -> None:
         law.r_transform(1j)
     with pytest.raises(fa.InputError, match="finite"):
         law.psi(np.inf)
-    with pytest.raises(fa.InputError, match="at an atom|off the atoms"):
+    with pytest.raises(fa.InputError, match="a point off the atoms"):
         fa.law(Discrete((1, 2), (HALF, HALF))).psi(0.5)
     with pytest.raises(fa.InputError, match=r"\[0, ∞\)"):
-        fa.law(Image(MarchenkoPastur(HALF), (-1, 1))).s_transform(0.1)
+        fa.law(Semicircle(1)).s_transform(0.1)
     with pytest.raises(fa.InputError, match="positive integer"):
         law.free_cumulants(0)
