@@ -113,7 +113,7 @@ class CauchySums:
     def _correction(self, z: Complex) -> Complex:
         """What the sum for m misses because of poles beside pieces."""
         total = np.zeros(z.shape, dtype=complex)
-        upper: Complex = np.where(z.imag < 0, np.conj(z), z) / self._unit
+        upper = _above(z) / self._unit
         for band in self._bands:
             part = np.zeros(z.shape, dtype=complex)
             for pole in _poles(band.map, upper):
@@ -160,6 +160,7 @@ def _poles(band_map: BandMap, z: Complex) -> tuple[Complex, Complex, Complex]:
 
 
 def _above(theta: Complex) -> Complex:
+    """The point itself in the closed upper half-plane, its conjugate below."""
     above: Complex = np.where(theta.imag < 0, np.conj(theta), theta)
     return above
 
@@ -169,8 +170,11 @@ def _slope(band_map: BandMap, theta: Complex, z: Complex) -> Complex:
     twice, width = np.sin(2 * theta), band_map.right - band_map.left
     if band_map.order:
         near = np.cos(theta) if band_map.hard_right else np.sin(theta)
-        return band_map.order * twice * width * near ** (2 * band_map.order - 2)
-    return twice * (np.log(band_map.right / band_map.left) * z if band_map.logarithmic else width)
+        power: Complex = band_map.order * twice * width * near ** (2 * band_map.order - 2)
+        return power
+    scale: Complex | float = float(np.log(band_map.right / band_map.left)) * z if band_map.logarithmic else width
+    slope: Complex = twice * scale
+    return slope
 
 
 def _pieces_of(panel: PanelBand) -> _Pieces:
