@@ -169,7 +169,7 @@ def _slope(band_map: BandMap, theta: Complex, z: Complex) -> Complex:
     """dx/dθ at a complex θ; z = x(θ)."""
     twice, width = np.sin(2 * theta), band_map.right - band_map.left
     if band_map.order:
-        near = np.cos(theta) if band_map.hard_right else np.sin(theta)
+        near: Any = np.cos(theta) if band_map.hard_right else np.sin(theta)
         power: Complex = band_map.order * twice * width * near ** (2 * band_map.order - 2)
         return power
     scale: Complex | float = float(np.log(band_map.right / band_map.left)) * z if band_map.logarithmic else width

@@ -31,6 +31,7 @@ _RESOLVED = 2e-12  # of panels: the sums over nodes have this accuracy for laws 
 _REFINEMENTS = (1, 4)
 _POINTS = 60  # of a grid, uniform and logarithmic
 _MARGIN = 0.01  # of the width of the reach, beyond its ends
+_BESIDE_ATOMS = 1e-13  # of the largest point
 _SMALLEST = 1e-12  # of the largest point: how far down a product is searched
 
 
@@ -48,6 +49,7 @@ class ConvolutionEngine(PanelEngine):
     Args:
         equation: the map whose fixed points are wanted.
         likely: points near which bands lie, such as sums of quantiles.
+        atoms: locations of atoms, which no point of a grid may hit.
         mass: mass of the continuous part.
         order: of a hard edge at 0, where the density starts like x^{1/order − 1}; 1 when there is none.
 
@@ -55,12 +57,12 @@ class ConvolutionEngine(PanelEngine):
         BranchError: when the bands that are found do not add up to the mass.
     """
 
-    def __init__(self, equation: Subordination, likely: Array, mass: float, order: Fraction) -> None:
+    def __init__(self, equation: Subordination, likely: Array, atoms: Array, mass: float, order: Fraction) -> None:
         self._points = FixedPoints(equation)
-        self._bands, self._panels = self._resolved(likely, mass, order)
+        self._bands, self._panels = self._resolved(likely, atoms, mass, order)
 
     def _resolved(
-        self, likely: Array, mass: float, order: Fraction
+        self, likely: Array, atoms: Array, mass: float, order: Fraction
     ) -> tuple[tuple[ConvolutionBand, ...], tuple[PanelBand, ...]]:
         if mass <= _MASS_TOLERANCE:
             return (), ()
@@ -68,6 +70,7 @@ class ConvolutionEngine(PanelEngine):
         for refine in _REFINEMENTS:
             for _ in range(_ROUNDS):
                 grid = _grid(self._points.equation, likely, refine)
+                grid = grid[(np.abs(grid[:, None] - atoms) > _BESIDE_ATOMS * np.abs(grid).max()).all(axis=1)]
                 try:
                     bands = bands_on(self._points, grid, order)
                     panels = tuple(self._panels_of(band) for band in bands)

@@ -20,7 +20,7 @@ UNKNOWN, GAP, BAND = 0, 1, 2
 _STEPS = 400
 _TOLERANCE = 4e-15  # of |ω| + |z|: a residual
 _ACCEPTED = 1e-11  # of the same: where rounding stops Newton's method above the tolerance
-_STALLED = 12  # steps in a row without progress
+_STALLED, _HOPELESS = 4, 60  # steps in a row without progress: where a small residual is taken, where none is expected
 _NEAR_FOLD = 0.5  # of |1 − Φ'|, which is 0 at a fold
 _STEP_SLOPE = 1e-6  # of |ω|: for the second derivative
 _REAL = 1e-7  # of |ω|: below it ω is tried as real; Im ω ~ √distance, so only within 1e-14 of an edge is this wrong
@@ -53,18 +53,18 @@ class FixedPoints:
         stalled = np.zeros(z.shape, dtype=int)
         value = self.equation(z, omega)
         residual, slope = omega - value.image, value.slope
-        best = np.abs(residual)
+        best, kept = np.abs(residual), omega.copy()
         for _ in range(_STEPS):
             scale = np.abs(omega) + np.abs(z)
             small = best <= _TOLERANCE * scale
             done |= small | ((stalled >= _STALLED) & (best <= _ACCEPTED * scale))
-            active = np.flatnonzero(~done & (stalled < 5 * _STALLED))
+            active = np.flatnonzero(~done & (stalled < _HOPELESS))
             if not active.size:
                 break
             here, at = omega[active], z[active]
             trial = here + self._step(at, here, residual[active], slope[active])
             trial = trial.real + 1j * np.abs(trial.imag)
-            trial, found, slopes, good = self._try(at, trial, best[active])
+            trial, found, slopes, good = self._try(at, trial, np.abs(residual[active]))
             if not good.all():
                 bad = ~good
                 fallback = here[bad] - residual[active][bad]
@@ -73,8 +73,9 @@ class FixedPoints:
             improved = np.abs(found) < 0.9 * best[active]
             stalled[active] = np.where(improved, 0, stalled[active] + 1)
             omega[active], residual[active], slope[active] = trial, found, slopes
-            best[active] = np.abs(found)
-        return omega, done & np.isfinite(omega)
+            lower = np.abs(found) < best[active]
+            kept[active[lower]], best[active] = trial[lower], np.minimum(best[active], np.abs(found))
+        return kept, done & np.isfinite(kept)
 
     def _step(self, z: Complex, omega: Complex, residual: Complex, slope: Complex) -> Complex:
         """Newton's step, or that of the quadratic model where Φ' is near 1: beside an edge two roots are close.

@@ -133,7 +133,7 @@ def _sum(first: SpectralLaw, second: SpectralLaw) -> SpectralLaw:
     (a, b), (c, d) = _reach(first), _reach(second)
     equation = FreeSumEquation(CauchySums(first), CauchySums(second), (a + c, b + d))
     likely = np.add.outer(first.quantile(_LEVELS), second.quantile(_LEVELS)).ravel()
-    return _made(equation, likely, FreeConvolution(SUM, (first, second)), Fraction(1))
+    return _made(equation, likely, FreeConvolution(SUM, (first, second)), _order_of_sum(first, second))
 
 
 def _product(first: SpectralLaw, second: SpectralLaw) -> SpectralLaw:
@@ -153,13 +153,17 @@ def _of_one(law: SpectralLaw, t: Fraction, source: FreeConvolution) -> SpectralL
     equation = FreePowerEquation(CauchySums(law), float(t), (float(t) * low, float(t) * high))
     spread = law.quantile(_LEVELS) - law.mean
     likely = float(t) * law.mean + np.outer([float(t), float(t) ** 0.5, 1.0], spread).ravel()
-    return _made(equation, likely, source, Fraction(1))
+    order = Fraction(1)
+    if low == 0 and law.atoms and t * law.atoms[0].weight > t - 1:  # F is singular at the atom 0 as it was
+        order = _end_at_zero(law)[1]
+    return _made(equation, likely, source, order)
 
 
 def _made(equation: Subordination, likely: Array, source: FreeConvolution, order: Fraction) -> SpectralLaw:
     exact = ExactConvolution(source)
     mass = float(1 - sum(atom.weight for atom in exact.atoms))
-    return SpectralLaw(ConvolutionEngine(equation, likely, mass, order), exact)
+    atoms = np.array([atom.location for atom in exact.atoms])
+    return SpectralLaw(ConvolutionEngine(equation, likely, atoms, mass, order), exact)
 
 
 def _reach(law: SpectralLaw) -> tuple[float, float]:
@@ -172,6 +176,15 @@ def _refuse_points(name: str, *laws: SpectralLaw) -> None:
         if not law.edges and len(law.atoms) == 1:
             allowed = f"laws that are no point masses in {name}; a shift or a dilation is an Image or a Dilation"
             raise InputError("law", repr(law), allowed)
+
+
+def _order_of_sum(first: SpectralLaw, second: SpectralLaw) -> Fraction:
+    """k of the hard edge of μ ⊞ ν at 0: where an atom of both at the lower end 0 leaves one, F keeps its singular term.
+
+    Near F = 0 the inverses of F₁ and F₂ start with F and F^{1 + 1/k}, and they add.
+    """
+    (a, k), (b, j) = _end_at_zero(first), _end_at_zero(second)
+    return max(k, j) if _reach(first)[0] == _reach(second)[0] == 0 and a + b > 1 else Fraction(1)
 
 
 def _order_of_product(first: SpectralLaw, second: SpectralLaw) -> Fraction:

@@ -53,8 +53,8 @@ class SpectralLaw:
             self._check()
 
     @property
-    def spec(self) -> Attention | Law | Expression:
-        """What the law was made from."""
+    def spec(self) -> Any:
+        """What the law was made from: an `Attention`, law expression, expression in letters, or `FreeConvolution`."""
         return self._exact.source
 
     def __repr__(self) -> str:

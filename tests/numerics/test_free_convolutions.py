@@ -238,6 +238,29 @@ def test_simulation_of_rotated_matrices(attention: fa.SpectralLaw) -> None:
         assert [np.mean(found**k) for k in range(1, 5)] == pytest.approx(law.moments(4), rel=1e-2)
 
 
+HARD_CASES = {
+    "poles beside nodes": lambda: fa.free_sum(
+        MarchenkoPastur(sp.Rational(9, 10)),
+        CompoundFreePoisson(
+            Discrete((sp.Rational(113, 10), sp.Rational(169, 10)), (sp.Rational(5, 9), sp.Rational(4, 9))),
+            sp.Rational(3, 10),
+        ),
+    ),
+    "a grid that meets an atom": lambda: fa.free_sum(
+        FreePoisson(sp.Rational(1, 5)), Discrete((sp.Rational(67, 10), sp.Rational(36, 5)), (THIRD, 1 - THIRD))
+    ),
+    "a hard edge beside an atom": lambda: fa.free_power(
+        fa.Attention(n_tokens=512, d_model=512, n_heads=2, d_key=128, d_value=128, d_out=256), Fraction(8, 5)
+    ),
+    "a narrow band": lambda: fa.free_sum(SIGNS, fa.law(Image(Semicircle(1), (0, sp.Rational(1, 1000))))),
+}
+
+
+@pytest.mark.parametrize("name", HARD_CASES)
+def test_hard_cases(name: str) -> None:
+    sound(HARD_CASES[name](), 4)
+
+
 # Atoms ---------------------------------------------------------------------------------------------------------------
 
 
