@@ -14,12 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
-from freeattn.model.expression import Expression
 from freeattn.model.precision import own_context
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide
 from freeattn.numerics.precise_integrals import as_number
-from freeattn.theory.transforms import Law
 
 __all__ = ["Atom", "SpectralLaw"]
 
