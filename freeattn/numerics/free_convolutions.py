@@ -29,6 +29,7 @@ from freeattn.numerics.subordination import (
     FreeSumEquation,
     Subordination,
 )
+from freeattn.numerics.transforms_of_laws import hull
 from freeattn.theory.transforms import FreeProduct, FreeSum, Law
 
 __all__ = ["free_compression", "free_power", "free_product", "free_sum"]
@@ -41,7 +42,7 @@ _LEVELS = (np.arange(12) + 0.5) / 12  # quantiles near which a convolution is li
 def free_sum(first: Any, second: Any, *more: Any) -> SpectralLaw:
     """μ ⊞ ν (⊞ …): the law of a + b for free self-adjoint a and b with the given laws.
 
-    Each argument is a `SpectralLaw`, or anything that `law` takes.  Law expressions whose sum has a rational curve are
+    Each argument is a `SpectralLaw`, or anything that `law` takes. Law expressions whose sum has a rational curve are
     answered by it, others by subordination.
 
     Raises:
@@ -130,7 +131,7 @@ def _fraction(field: str, value: Any) -> Fraction:
 
 def _sum(first: SpectralLaw, second: SpectralLaw) -> SpectralLaw:
     _refuse_points("free_sum", first, second)
-    (a, b), (c, d) = _reach(first), _reach(second)
+    (a, b), (c, d) = hull(first), hull(second)
     equation = FreeSumEquation(CauchySums(first), CauchySums(second), (a + c, b + d))
     likely = np.add.outer(first.quantile(_LEVELS), second.quantile(_LEVELS)).ravel()
     return _made(equation, likely, FreeConvolution(SUM, (first, second)), _order_of_sum(first, second))
@@ -138,10 +139,10 @@ def _sum(first: SpectralLaw, second: SpectralLaw) -> SpectralLaw:
 
 def _product(first: SpectralLaw, second: SpectralLaw) -> SpectralLaw:
     for law in (first, second):
-        if _reach(law)[0] < 0:
+        if hull(law)[0] < 0:
             raise InputError("law", repr(law), "laws on [0, ∞) for ⊠; ⊞ takes any law")
     _refuse_points("free_product", first, second)
-    (a, b), (c, d) = _reach(first), _reach(second)
+    (a, b), (c, d) = hull(first), hull(second)
     equation = FreeProductEquation(CauchySums(first), CauchySums(second), (a * c, b * d))
     likely = np.multiply.outer(first.quantile(_LEVELS), second.quantile(_LEVELS)).ravel()
     return _made(equation, likely, FreeConvolution(PRODUCT, (first, second)), _order_of_product(first, second))
@@ -149,7 +150,7 @@ def _product(first: SpectralLaw, second: SpectralLaw) -> SpectralLaw:
 
 def _of_one(law: SpectralLaw, t: Fraction, source: FreeConvolution) -> SpectralLaw:
     _refuse_points("free_power", law)
-    low, high = _reach(law)
+    low, high = hull(law)
     equation = FreePowerEquation(CauchySums(law), float(t), (float(t) * low, float(t) * high))
     spread = law.quantile(_LEVELS) - law.mean
     likely = float(t) * law.mean + np.outer([float(t), float(t) ** 0.5, 1.0], spread).ravel()
@@ -166,11 +167,6 @@ def _made(equation: Subordination, likely: Array, source: FreeConvolution, order
     return SpectralLaw(ConvolutionEngine(equation, likely, atoms, mass, order), exact)
 
 
-def _reach(law: SpectralLaw) -> tuple[float, float]:
-    ends = [x for band in law.edges for x in band] + [atom.location for atom in law.atoms]
-    return min(ends), max(ends)
-
-
 def _refuse_points(name: str, *laws: SpectralLaw) -> None:
     for law in laws:
         if not law.edges and len(law.atoms) == 1:
@@ -184,7 +180,7 @@ def _order_of_sum(first: SpectralLaw, second: SpectralLaw) -> Fraction:
     Near F = 0 the inverses of F₁ and F₂ start with F and F^{1 + 1/k}, and they add.
     """
     (a, k), (b, j) = _end_at_zero(first), _end_at_zero(second)
-    return max(k, j) if _reach(first)[0] == _reach(second)[0] == 0 and a + b > 1 else Fraction(1)
+    return max(k, j) if hull(first)[0] == hull(second)[0] == 0 and a + b > 1 else Fraction(1)
 
 
 def _order_of_product(first: SpectralLaw, second: SpectralLaw) -> Fraction:

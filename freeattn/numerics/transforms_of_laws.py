@@ -24,7 +24,7 @@ from freeattn.model.precision import own_context
 from freeattn.numerics.cauchy_sums import CauchySums
 from freeattn.numerics.exact_convolution import cumulants_of
 
-__all__ = ["eta_transform", "free_cumulants", "psi", "r_transform", "s_transform"]
+__all__ = ["eta_transform", "free_cumulants", "hull", "psi", "r_transform", "s_transform"]
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -81,7 +81,7 @@ def r_transform(law: Any, g: ArrayLike) -> Any:
         InputError: for real g beyond the values that −m takes outside the support's hull, and complex |g| ≥ 1/(6r).
         ConvergenceError: when the inverse is not found.
     """
-    points, sums, (low, high) = _points("g", g), CauchySums(law), _hull(law)
+    points, sums, (low, high) = _points("g", g), CauchySums(law), hull(law)
     result = np.full(points.shape, law.mean, dtype=complex)
     real, plane = (points.imag == 0) & (points != 0), points.imag != 0
     if real.any():
@@ -103,7 +103,7 @@ def s_transform(law: Any, w: ArrayLike) -> Any:
         InputError: for a law with support below 0 or that is δ_0, and for w outside this range.
         ConvergenceError: when the inverse is not found.
     """
-    low, high = _hull(law)
+    low, high = hull(law)
     if low < 0 or high == 0:
         raise InputError("law", repr(law), "a law on [0, ∞) other than δ_0 for the S-transform")
     points = _points("w", w)
@@ -188,7 +188,8 @@ def _plane_r(sums: CauchySums, g: Complex, mean: float) -> Complex:
     raise ConvergenceError("the inverse of the Stieltjes transform", worst, _TOLERANCE, "take |g| smaller")
 
 
-def _hull(law: Any) -> tuple[float, float]:
+def hull(law: Any) -> tuple[float, float]:
+    """The smallest interval that holds bands and atoms."""
     ends = [x for band in law.edges for x in band] + [atom.location for atom in law.atoms]
     return min(ends), max(ends)
 
