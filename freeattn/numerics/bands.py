@@ -163,8 +163,8 @@ class PanelBand:
         panel, local = self.locate(theta)
         return np.clip(self.cumulative[panel] + _clenshaw(self.primitive[panel], local), 0.0, self.mass)
 
-    def integrate(self, function: Callable[[Array], Array]) -> float:
-        """∫ f(x) ρ(x) dx over the band; panels are halved where f is rougher than g.
+    def integrate(self, function: Callable[[Array], Any]) -> Any:
+        """∫ f(x) ρ(x) dx over the band, f real or complex; panels are halved where f is rougher than g.
 
         Raises:
             ConvergenceError: when f is not resolved.
@@ -177,7 +177,7 @@ class PanelBand:
             start, end = self.breaks[panel], self.breaks[panel + 1]
             theta = (start + end) / 2 + (end - start) / 2 * local
             values = np.asarray(function(self.map.point(theta))) * chebyshev.chebval(local, self.density[panel])
-            part = float(_WEIGHTS @ values) * (high - low) / 2 * (end - start) / 2
+            part = (_WEIGHTS @ values).item() * (high - low) / 2 * (end - start) / 2
             tail = np.abs(_TO_COEFFICIENTS[-2:] @ values).max() * (end - start) * (high - low)
             scale = max(scale, abs(part), abs(total))
             if tail <= 1e-12 * scale or tail == 0:

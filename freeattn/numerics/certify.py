@@ -54,6 +54,9 @@ _NEWTON_STEPS = 8  # from there
 _SETTLED = 1e-10  # relative: the last step of Newton's method, after which rounding is left
 _NEAR = 0.2  # relative distance of a remembered point that may serve as a start
 
+_SMALLEST = fmpq(1, 10**300)  # of a part of z that is not 0: the middle of a ball is also a double
+_LARGEST_EXPONENT = 10_000  # of a number as it is written: larger ones take memory before they are seen to be too large
+
 _BESIDE = (1e-4, 1e-2, 1e-6)  # of the room beside an edge
 _BESIDE_ZERO = 1e-5  # of the size of the law
 _SAME_EDGE = 1e-9  # relative distance of a fold from the edge it belongs to
@@ -358,6 +361,13 @@ def checked_digits(digits: int) -> int:
 
 def _pair(value: Any) -> Pair:
     """Real and imaginary part, exactly: int, Fraction, double, complex, decimal string, mpmath or sympy rational."""
+    found = _parts(value)
+    if any(part and not _SMALLEST <= abs(part) <= 1 / _SMALLEST for part in found):
+        raise InputError("z", value, "a number whose parts are 0 or between 10^-300 and 10^300")
+    return found
+
+
+def _parts(value: Any) -> Pair:
     try:
         if isinstance(value, (str, Fraction)) or hasattr(value, "numerator"):
             return _rational(value), fmpq(0)
@@ -371,9 +381,12 @@ def _pair(value: Any) -> Pair:
 def _rational(value: Any) -> fmpq:
     if hasattr(value, "_mpf_"):
         sign, mantissa, exponent, _ = value._mpf_
-        if not mantissa and exponent:
-            raise ValueError("not finite")
+        if (not mantissa and exponent) or abs(exponent) > _LARGEST_EXPONENT:
+            raise ValueError("not finite, or out of range")
         exact = Fraction(int(mantissa)) * Fraction(2) ** exponent * (-1 if sign else 1)
     else:
+        power = value.lower().partition("e")[2] if isinstance(value, str) else ""
+        if abs(int(power or 0)) > _LARGEST_EXPONENT:
+            raise ValueError("out of range")
         exact = Fraction(value) if isinstance(value, (str, int, Fraction, float)) else Fraction(float(value))
     return fmpq(exact.numerator, exact.denominator)

@@ -53,8 +53,8 @@ class Engine(ABC):
         """Mass of each band."""
 
     @abstractmethod
-    def integrate(self, function: Callable[[Array], Array]) -> float:
-        """∫ f(x) ρ(x) dx over the bands."""
+    def integrate(self, function: Callable[[Array], Any]) -> Any:
+        """∫ f(x) ρ(x) dx over the bands, f real or complex."""
 
     @abstractmethod
     def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:

@@ -91,7 +91,11 @@ class SpectralLaw:
         if exact:
             return self._exact.exact_moments(order)
         values = self._exact.moments(order, _digits(digits))
-        return tuple(float(v) if digits <= DOUBLE_DIGITS else _rounded(v, digits) for v in values)
+        if digits > DOUBLE_DIGITS:
+            return tuple(_rounded(v, digits) for v in values)
+        if not np.isfinite(found := [float(v) for v in values]).all():
+            raise InputError("digits", digits, "more than 15: a moment exceeds the range of doubles")
+        return tuple(found)
 
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:
@@ -154,7 +158,8 @@ class SpectralLaw:
             slack = _mp(10, digits) ** (-digits)  # an atom's location is rounded, the point is not
             atoms = self._exact.atoms_to(digits)
             below = [weight for location, weight in atoms if location - point <= slack * abs(location)]
-            return sum(below, self._engine.integrate_to(lambda t: t * 0 + 1, digits, upper=point / unit))
+            total = sum(below, self._engine.integrate_to(lambda t: t * 0 + 1, digits, upper=point / unit))
+            return _rounded(min(max(total, 0), 1), digits)
         points = _real_array("x", x, finite=False)
         total = self._engine.mass_below(points / self._unit)
         for atom in self.atoms:
@@ -197,6 +202,8 @@ class SpectralLaw:
         edges, atoms = self.edges_to(digits), self._exact.atoms_to(digits)
         if level == 0:
             return min([location for location, _ in atoms] + [left for left, _ in edges])
+        if level == 1:
+            return max([location for location, _ in atoms] + [right for _, right in edges])
         for location, weight in atoms:
             if self.cdf(location, digits) - weight < level <= self.cdf(location, digits):
                 return location
@@ -234,8 +241,8 @@ class SpectralLaw:
             return _rounded(self._engine.stieltjes_to(number / unit, digits) / unit, digits)
         try:
             points = np.asarray(z, dtype=complex)
-        except (TypeError, ValueError):
-            raise InputError("z", z, "complex numbers") from None
+        except (TypeError, ValueError, OverflowError):
+            raise InputError("z", z, "complex numbers in the range of doubles") from None
         if not np.isfinite(points).all():
             raise InputError("z", complex(points[~np.isfinite(points)].flat[0]), "a finite complex number")
         self._refuse_atoms(points)
@@ -267,16 +274,24 @@ class SpectralLaw:
         """∫ f dν, atoms included; f is called with arrays (doubles) or single mpmath numbers (digits > 15).
 
         Raises:
+            InputError: when f is no function that gives one number, real or complex, for each point.
             ConvergenceError: when f is too rough on the support.
         """
+        if not callable(function):
+            raise InputError("function", function, "a function of x")
         if _digits(digits) > DOUBLE_DIGITS:
             unit = self._exact.unit(digits)
             atoms = [weight * function(location) for location, weight in self._exact.atoms_to(digits)]
             return sum(atoms, self._engine.integrate_to(lambda t: function(unit * t), digits))
-        total = self._engine.integrate(lambda t: function(self._unit * t))
-        for atom in self.atoms:
-            total += float(atom.weight) * float(np.asarray(function(np.array([atom.location]))).ravel()[0])
-        return total
+
+        def values(x: Array) -> Any:
+            found = function(x)
+            if np.shape(found) != x.shape or np.asarray(found).dtype.kind not in "biufc":
+                raise InputError("function", function, "one that gives an array of numbers for an array of points")
+            return np.asarray(found)
+
+        total = self._engine.integrate(lambda t: values(self._unit * t))
+        return total + sum(float(atom.weight) * values(np.array([atom.location]))[0].item() for atom in self.atoms)
 
     def check(self) -> float:
         """Compare the two routes to this law: the largest relative difference of m(z) at 20 points of each half-plane.
@@ -291,11 +306,7 @@ class SpectralLaw:
         return worst
 
     def certify(self, z: Any, digits: int = DOUBLE_DIGITS) -> Any:
-        """A proved ball around m(z), and around the density at real z (`numerics.certificates.Certificate`).
-
-        Raises:
-            CertificationError: when it is not proved to the digits; NotCoveredError: for laws that no words give.
-        """
+        """A proved ball around m(z), and around the density at real z; raises CertificationError without a proof."""
         return self._certifier.point(z, digits)
 
     def certify_edges(self, digits: int = DOUBLE_DIGITS) -> Any:
@@ -371,9 +382,11 @@ def _one_number(name: str, value: Any, real: bool) -> Any:
 
 def _real_array(name: str, value: ArrayLike, finite: bool) -> Array:
     try:
+        if np.iscomplexobj(value):
+            raise TypeError("complex")
         points = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(name, value, "real numbers") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(name, value, "real numbers in the range of doubles") from None
     bad = ~np.isfinite(points) if finite else np.isnan(points)
     if bad.any():
         raise InputError(name, float(points[bad].flat[0]), "finite numbers" if finite else "numbers, not NaN")

@@ -53,8 +53,8 @@ class PanelEngine(Engine):
                 result[chosen] = panel.map.point(panel.angle_of_mass(inner))
         return result
 
-    def integrate(self, function: Callable[[Array], Array]) -> float:
-        return float(sum(panel.integrate(function) for panel in self.panels))
+    def integrate(self, function: Callable[[Array], Any]) -> Any:
+        return sum((panel.integrate(function) for panel in self.panels), 0.0)
 
 
 def near_edge(panel: PanelBand, x: Array) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from freeattn.model.precision import own_context
+from freeattn.numerics.bands import BandMap, PanelBand
 from freeattn.numerics.compile import CompiledCurve
 from freeattn.numerics.engine import Engine
+from freeattn.numerics.panel_engine import PanelEngine
 from freeattn.numerics.precise_integrals import as_number
 from freeattn.numerics.rational import RationalEngine
 from freeattn.numerics.support import Band
@@ -43,7 +46,7 @@ def engine_of_curve(compiled: Callable[[int], CompiledCurve]) -> Engine:
     return TranslatedEngine(compiled, math.frexp(reach)[1] + 1)
 
 
-class TranslatedEngine(Engine):
+class TranslatedEngine(PanelEngine):
     """Engine of the law of x, from that of the law of x + 2^power."""
 
     def __init__(self, compiled: Callable[[int], CompiledCurve], power: int) -> None:
@@ -71,18 +74,13 @@ class TranslatedEngine(Engine):
     def density_to(self, x: Any, digits: int) -> Any:
         return self._engine.density_to(self._moved(x, digits), digits)
 
-    def mass_below(self, x: Array) -> Array:
-        return self._engine.mass_below(x + self._shift)
+    @cached_property
+    def panels(self) -> tuple[PanelBand, ...]:
+        return tuple(replace(panel, map=self._back(panel)) for panel in self._engine.panels)
 
-    def quantile(self, mass: Array) -> Array:
-        return self._engine.quantile(mass) - self._shift
-
-    @property
-    def masses(self) -> tuple[float, ...]:
-        return self._engine.masses
-
-    def integrate(self, function: Callable[[Array], Array]) -> float:
-        return self._engine.integrate(lambda x: function(x - self._shift))
+    def _back(self, panel: PanelBand) -> BandMap:
+        """x(θ) − 2^power; ends of the moved law are too far from 0 for a logarithmic scale."""
+        return replace(panel.map, left=panel.map.left - self._shift, right=panel.map.right - self._shift)
 
     def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
         limit = None if upper is None else self._moved(upper, digits)
