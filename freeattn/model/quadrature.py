@@ -61,9 +61,11 @@ def _integrated(scores: ScoreFunction, beta: Any, digits: int) -> Thetas:
     """By quadrature, to digits of which there are few choices: a law asks for several numbers of digits."""
     for extra in _EXTRA_DIGITS:
         context = own_context(digits + extra + _GUARD_DIGITS)
-        found = _by_quadrature(scores, _to_context(beta, context), context, digits + extra)
+        found, settled = _by_quadrature(scores, _to_context(beta, context), context, digits + extra)
         if found.error <= context.mpf(10) ** (-digits) * found.theta_1:
             return found
+        if not settled:
+            break  # more digits help against cancellation only
     raise ConvergenceError(
         f"quadrature of the score function {scores.name!r}", float(found.error / found.theta_1), 10.0**-digits,
         "declare every point where the function is not smooth in kinks=…, or ask for fewer digits",
@@ -78,7 +80,8 @@ def _to_context(value: Any, context: Any) -> Any:
     return context.mpf(value._to_mpmath(context.prec)) if hasattr(value, "_to_mpmath") else context.mpf(value)
 
 
-def _by_quadrature(scores: ScoreFunction, beta: Any, context: Any, digits: int) -> Thetas:
+def _by_quadrature(scores: ScoreFunction, beta: Any, context: Any, digits: int) -> tuple[Thetas, bool]:
+    """θ₁ and θ₂, and whether the integrals themselves have at least half of the digits."""
     nodes = _nodes(scores, beta, context, digits)
     if scores.normalized and any(scores.value(beta * x, context) < 0 for x in nodes):
         raise InputError("scores", scores.name, "a positive function when rows are normalized")
@@ -96,7 +99,8 @@ def _by_quadrature(scores: ScoreFunction, beta: Any, context: Any, digits: int) 
     if theta_1 <= tiny * square / scale**2:
         raise InputError("scores", scores.name, "a function that is not constant")
     error = 4 * sum(errors) * (1 + abs(mean) + abs(slope)) / scale**2
-    return Thetas(theta_1, theta_2, error + 100 * context.eps * square / scale**2)
+    settled = sum(errors) <= context.sqrt(tiny) * square
+    return Thetas(theta_1, theta_2, error + 100 * context.eps * square / scale**2), bool(settled)
 
 
 Sums = tuple[tuple[Any, ...], tuple[Any, ...]]

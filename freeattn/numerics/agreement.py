@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from freeattn.errors import BranchError
 from freeattn.model.attention import Attention
+from freeattn.numerics.backends import trace_equation
 from freeattn.numerics.descent import Descent
 from freeattn.numerics.exact import exact_law
 from freeattn.numerics.exact_words import words_law
 from freeattn.numerics.rational import RationalEngine
-from freeattn.numerics.trace_equation import TraceEquation
 
 __all__ = ["AGREEMENT", "routes_agree"]
 
@@ -33,7 +33,7 @@ def routes_agree(spec: Attention) -> float:
     unit = float(exact.unit(_DOUBLE_DIGITS)) / float(words.unit(_DOUBLE_DIGITS))
     size = float(words.moments(2, _DOUBLE_DIGITS)[1]) ** 0.5 / float(words.unit(_DOUBLE_DIGITS))
     upper = size * (np.linspace(0.01, 3, _POINTS) + 1j * np.geomspace(1e-4, 1, _POINTS))
-    equation = TraceEquation(words.tables(0))
+    equation = trace_equation(words.tables(0))
     traces = Descent(equation, size).solve(upper)
     by_pencil = equation.output(equation.matrices(traces, upper))
     curve = RationalEngine(exact.curve)

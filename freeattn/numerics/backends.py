@@ -7,8 +7,12 @@ before the first equation is made.
 from __future__ import annotations
 
 import importlib
+import logging
 import os
+from functools import lru_cache
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 from freeattn.errors import InputError
 from freeattn.numerics.dyson_tables import DysonTables
@@ -43,4 +47,15 @@ def trace_equation(tables: DysonTables) -> TraceEquation:
     if backend() == "numpy":
         return TraceEquation(tables)
     compiled = importlib.import_module("freeattn.numerics.compiled.equation")  # numba takes most of a second
+    _announce(compiled.roots)
     return compiled.CompiledEquation(tables)
+
+
+@lru_cache(maxsize=1)
+def _announce(kernel: Any) -> None:
+    """One line when the loops will be compiled: nobody should wait for a minute without a word."""
+    if not any(Path(kernel.stats.cache_path).glob("*.nbi")):
+        logging.getLogger("freeattn").warning(
+            "compiling the loops of the extra \"fast\": about a minute, once for each installation "
+            "(%s=numpy does without)", VARIABLE,
+        )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from freeattn.errors import BranchError, CertificationError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
+from freeattn.numerics.backends import trace_equation
 from freeattn.numerics.certificates import (
     BAND,
     DYSON,
@@ -41,7 +42,6 @@ from freeattn.numerics.real_axis import GAP as IN_GAP
 from freeattn.numerics.real_axis import Axis
 from freeattn.numerics.root_proofs import Root, System, in_cone, increasing, prove, refine, value_of
 from freeattn.numerics.trace_balls import TraceBalls
-from freeattn.numerics.trace_equation import TraceEquation
 from freeattn.numerics.trace_pattern import keeps_pattern
 
 __all__ = ["Certifier", "certifier_of"]
@@ -91,7 +91,7 @@ class Certifier:
         self._weights: dict[int, EnclosedWeights] = {}
         self._systems: dict[int, tuple[System, fmpq]] = {}
         self._balls = TraceBalls(self._enclosed(15).tables())
-        self.equation = TraceEquation(words.tables(0))
+        self.equation = trace_equation(words.tables(0))
         second = float(words._moments(2, 17)[1])
         self._size = second**0.5
         self._descent = Descent(self.equation, self._size)

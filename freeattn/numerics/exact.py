@@ -23,6 +23,7 @@ from freeattn.numerics.polynomials import as_fmpq, to_context
 from freeattn.theory import symbols as sym
 from freeattn.theory.attention_laws import law_of
 from freeattn.theory.equivalent import equivalent_of
+from freeattn.theory.exact_moments import layer_moments, mean_one_moments
 from freeattn.theory.system import system_of
 from freeattn.theory.transforms import Law
 
@@ -60,6 +61,10 @@ class ExactSide(ABC):
     @abstractmethod
     def atoms_to(self, digits: int) -> tuple[tuple[Any, Any], ...]:
         """(location, weight) as mpmath numbers, units included, ascending."""
+
+    @abstractmethod
+    def exact_moments(self, order: int) -> tuple[sp.Expr, ...]:
+        """m_1 … m_order without rounding, in θ₁ and θ₂ (or c) where these are irrational."""
 
     @abstractmethod
     def normalized(self) -> ExactSide:
@@ -116,6 +121,13 @@ class ExactLaw(ExactSide):
         return tuple(
             to_context(as_fmpq(m), context) * unit**k for k, m in enumerate(self._moments(order, digits), 1)
         )
+
+    def exact_moments(self, order: int) -> tuple[sp.Expr, ...]:
+        """m_1 … m_order without rounding, in θ₁ and θ₂ (or c) where these are irrational."""
+        if isinstance(self.source, Attention):
+            return layer_moments(self.source, order, self.mean_one)
+        found = self.source.moments(order)
+        return mean_one_moments(found) if self.mean_one else found
 
     def _moments(self, order: int, digits: int) -> tuple[sp.Rational, ...]:
         return self._numeric(digits).moments(order)

@@ -28,6 +28,7 @@ from freeattn.numerics.network import NetworkEngine
 from freeattn.numerics.polynomials import as_fmpq, to_context
 from freeattn.theory.attention_words import Thetas, words_of
 from freeattn.theory.dyson import DysonSystem, dyson_of
+from freeattn.theory.exact_moments import layer_moments, mean_one_moments
 from freeattn.theory.field import as_expression
 from freeattn.theory.moments import moments
 from freeattn.theory.pencil import Product, check_product, count_of, size_of
@@ -107,6 +108,12 @@ class ExactWords(ExactSide):
         context, unit = exact_context(digits), self.unit(digits)
         found = enumerate(self._moments(order, digits), 1)
         return tuple(to_context(as_fmpq(m), context) * unit**k for k, m in found)
+
+    def exact_moments(self, order: int) -> tuple[sp.Expr, ...]:
+        if isinstance(self.source, Attention):
+            return layer_moments(self.source, order, self.mean_one)
+        found = moments(self.system, order, dict(self.values))
+        return mean_one_moments(found) if self.mean_one else found
 
     def _moments(self, order: int, digits: int) -> tuple[sp.Rational, ...]:
         numbers = tuple(sorted(self.numbers(digits).items(), key=str))

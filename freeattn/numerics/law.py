@@ -82,10 +82,16 @@ class SpectralLaw:
         """The first moment."""
         return float(self.moments(1)[0])
 
-    def moments(self, order: int, digits: int = DOUBLE_DIGITS) -> tuple[Any, ...]:
-        """m_1 … m_order, from the exact series, not from the density; mpmath numbers when digits > 15."""
+    def moments(self, order: int, digits: int = DOUBLE_DIGITS, exact: bool = False) -> tuple[Any, ...]:
+        """m_1 … m_order, from the exact series, not from the density; mpmath numbers when digits > 15.
+
+        With exact=True as sympy expressions without rounding: rational numbers, or polynomials in the symbols θ₁ and θ₂
+        where these are irrational (in c = θ₂/θ₁ for the law of mean one).
+        """
         if isinstance(order, bool) or not isinstance(order, int) or order < 1:
             raise InputError("order", order, "a positive integer")
+        if exact:
+            return self._exact.exact_moments(order)
         values = self._exact.moments(order, _digits(digits))
         return tuple(float(v) if digits <= DOUBLE_DIGITS else _rounded(v, digits) for v in values)
 

@@ -50,6 +50,12 @@ class Thetas:
     scores: ScoreFunction
     beta: Quantity
 
+    @property
+    def exact(self) -> dict[sp.Symbol, sp.Expr]:
+        """θ₁ and θ₂ as functions of β, where the score function has them in closed form; empty otherwise."""
+        found = self.scores.exact_thetas(as_expression(self.beta), sp)
+        return {} if found is None else dict(zip((self.theta_1, self.theta_2), map(sp.sympify, found), strict=True))
+
 
 @final
 @dataclass(frozen=True)

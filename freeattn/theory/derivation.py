@@ -7,11 +7,13 @@ from typing import Any
 
 import sympy as sp
 
+from freeattn.theory.algebraic_curve import AlgebraicCurve
 from freeattn.theory.assumptions import Assumption, Rule
 from freeattn.theory.exports.julia import julia_source
 from freeattn.theory.exports.mathematica import mathematica_source
 from freeattn.theory.exports.program import CurveProgram, DysonProgram
 from freeattn.theory.exports.python_source import python_source
+from freeattn.theory.given_values import GivenValues
 from freeattn.theory.rendering import LatexOptions, latex_body, latex_document, latex_fragment, to_text
 from freeattn.theory.steps import Step
 from freeattn.theory.symbols import THETA_1, THETA_2
@@ -44,6 +46,31 @@ class Derivation(ABC):
     @abstractmethod
     def moments(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
         """m_1 … m_order of the law, exact; with general=True no values are put in."""
+
+    @abstractmethod
+    def free_cumulants(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
+        """κ_1 … κ_order of the law, R(z) = Σ κ_n z^{n−1}, exact; with general=True no values are put in."""
+
+    @abstractmethod
+    def polynomial(
+        self, normalized: bool = True, general: bool = False, values: GivenValues | None = None
+    ) -> sp.Expr:
+        """P(z, m) = 0 for the Stieltjes transform m(z) = ∫ ν(dx)/(x − z), expanded, integer coefficients.
+
+        Args:
+            normalized: for the law divided by its mean, or for the law itself.
+            general: keep the standard symbols even where the source has numbers.
+            values: rational numbers for symbols, by symbol or name: c, or theta_1 and theta_2, and sizes that are open.
+        """
+
+    @abstractmethod
+    def curve(self, normalized: bool = True, values: GivenValues | None = None) -> AlgebraicCurve:
+        """The same polynomial as a curve over Q: irreducible, with discriminant and branch points.
+
+        Raises:
+            InputError: when a symbol is left that has no rational value.
+            NotCoveredError: normalized=True for a law whose mean is not positive; for degrees beyond reach.
+        """
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

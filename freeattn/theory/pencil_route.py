@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import sympy as sp
 
-from freeattn.errors import NotCoveredError
+from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
 from freeattn.model.quadrature import thetas
 from freeattn.model.quantities import is_symbolic
+from freeattn.theory import symbols as sym
+from freeattn.theory.algebraic_curve import TELLING_MOMENTS, AlgebraicCurve, curve_of_series
 from freeattn.theory.assumptions import Assumption, Rule
-from freeattn.theory.attention_words import Thetas, words_of
+from freeattn.theory.attention_words import words_of
 from freeattn.theory.derivation import Derivation
 from freeattn.theory.dyson import DysonSystem, dyson_of
+from freeattn.theory.expansion import expansion_of
 from freeattn.theory.exports.dyson_program import dyson_program, symbols_of
 from freeattn.theory.exports.heading import heading_of
 from freeattn.theory.exports.program import DysonProgram, inputs_of
-from freeattn.theory.field import as_expression
-from freeattn.theory.moments import moments
+from freeattn.theory.given_values import GivenValues, given_values, with_thetas
+from freeattn.theory.minimal_polynomial import minimal_polynomial
+from freeattn.theory.modular_series import ModularSeries
+from freeattn.theory.moments import free_cumulants, moments
 from freeattn.theory.pencil import Pencil, Product, check_product
 from freeattn.theory.pencil_exposition import pencil_steps
 from freeattn.theory.record import assumption_record, expression_record, rule_record, step_record
 from freeattn.theory.reduce import ELIMINATION, scalar_system
 from freeattn.theory.splitting import alive, exact_values
+from freeattn.theory.square_roots import without_roots
 from freeattn.theory.steps import Step
 from freeattn.theory.system import ScalarSystem
+from freeattn.theory.weights import as_fmpq
 
 __all__ = ["PencilDerivation", "layer_derivation", "pencil_derivation"]
 
@@ -76,13 +83,59 @@ class PencilDerivation(Derivation):
         return pencil_steps(self)
 
     def moments(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
-        """m_1 … m_order of the law, exact, in the symbols of the model; values that are rational are put in.
+        """m_1 … m_order of the law, exact, in the symbols of the model; values that are rational are put in, not θ's.
 
         Raises:
             InputError: for an order that is not a positive integer.
         """
-        found = moments(self.dyson, order)
-        return found if general else tuple(moment.subs(self.numbers) for moment in found)
+        return moments(self.dyson, order, {} if general else self.numbers)
+
+    def free_cumulants(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
+        """κ_1 … κ_order of the law, exact; symbols and errors as for `moments`."""
+        return free_cumulants(self.dyson, order, {} if general else self.numbers)
+
+    def polynomial(
+        self, normalized: bool = True, general: bool = False, values: GivenValues | None = None
+    ) -> sp.Expr:
+        """P(z, m) = 0 for rational values of all symbols; see `Derivation.polynomial`.
+
+        Raises:
+            NotCoveredError: for general=True: elimination with symbols has no end here.
+        """
+        if general:
+            raise NotCoveredError("a polynomial in all symbols by the pencil route: give rational `values` for them")
+        return self.curve(normalized, values).expression
+
+    def curve(self, normalized: bool = True, values: GivenValues | None = None) -> AlgebraicCurve:
+        """The algebraic curve for rational values of all symbols; see `Derivation.curve`."""
+        return _curve(self.dyson, tuple(sorted(self._rational(normalized, values).items(), key=str)), normalized)
+
+    def _rational(self, normalized: bool, values: GivenValues | None) -> dict[sp.Symbol, sp.Rational]:
+        """A rational number for every symbol of the equation: given ones first, then those of the source."""
+        needed = {symbol for weight in expansion_of(self.dyson).weights for symbol in weight.free_symbols}
+        by_ratio = normalized and self._homogeneous
+        given = with_thetas(given_values(values, needed | ({sym.C} if by_ratio else set())))
+        found = {**self._own_rational, **given}
+        missing = sorted(str(symbol) for symbol in needed - set(found))
+        if missing:
+            hint = ", or for c" if by_ratio and str(sym.THETA_2) in missing else ""
+            raise InputError("values", None, f"a rational number for each of {', '.join(missing)}{hint}")
+        return {symbol: found[symbol] for symbol in needed}
+
+    @property
+    def _own_rational(self) -> dict[sp.Symbol, sp.Rational]:
+        """The rational values of the source; θ₁ and θ₂ of a score function only where both are."""
+        own = {symbol: value for symbol, value in self.values if value.is_Rational}
+        if isinstance(self.source, Attention):
+            for pair in words_of(self.source).thetas:
+                if not {pair.theta_1, pair.theta_2} <= set(own):
+                    own = {symbol: own[symbol] for symbol in own if symbol not in (pair.theta_1, pair.theta_2)}
+        return own
+
+    @property
+    def _homogeneous(self) -> bool:
+        """Whether the mean-one law depends on θ₁ and θ₂ by c = θ₂/θ₁ alone."""
+        return isinstance(self.source, Attention) and words_of(self.source).homogeneous
 
     @property
     def program(self) -> DysonProgram:
@@ -157,6 +210,24 @@ def pencil_derivation(source: Expression, of: str = "gram") -> PencilDerivation:
     return PencilDerivation(source, dyson, system, (), system.assumptions, (*dyson.rules, ELIMINATION))
 
 
+@lru_cache(maxsize=64)
+def _curve(dyson: DysonSystem, values: tuple[tuple[sp.Symbol, sp.Rational], ...], normalized: bool) -> AlgebraicCurve:
+    numbers, expansion = dict(values), expansion_of(dyson)
+    expansion, weights = without_roots(expansion, [weight.subs(numbers) for weight in expansion.weights])
+    if irrational := [weight for weight in weights if not weight.is_Rational]:
+        raise InputError("expression", str(irrational[0]), "rational coefficients and variances for an algebraic curve")
+    series = ModularSeries(expansion, list(map(as_fmpq, weights)))
+    curve = AlgebraicCurve.from_coefficients(minimal_polynomial(series))
+    if not curve.irreducible:
+        curve = curve_of_series(curve, moments(dyson, TELLING_MOMENTS, numbers))
+    if not normalized:
+        return curve
+    mean = moments(dyson, 1, numbers)[0]
+    if not mean > 0:
+        raise NotCoveredError(f"a law of mean {mean} has no mean-one form; ask for the law itself (normalized=False)")
+    return curve.dilated(1 / mean)
+
+
 def layer_derivation(spec: Attention) -> PencilDerivation:
     """The derivation of the law of a layer from its words.
 
@@ -171,16 +242,8 @@ def layer_derivation(spec: Attention) -> PencilDerivation:
         )
     dyson = dyson_of(words.expression, words.of)
     system = scalar_system(dyson)
-    values = (*words.values, *(pair for thetas in words.thetas for pair in _exact(thetas)))
+    values = (*words.values, *(pair for thetas in words.thetas for pair in thetas.exact.items()))
     return PencilDerivation(
         spec, dyson, system, values, tuple(dict.fromkeys((*words.assumptions, *system.assumptions))),
         tuple(dict.fromkeys((*words.rules, *dyson.rules, ELIMINATION))),
     )
-
-
-def _exact(thetas: Thetas) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
-    """θ₁ and θ₂ as functions of β, where the score function has them."""
-    exact = thetas.scores.exact_thetas(as_expression(thetas.beta), sp)
-    if exact is None:
-        return ()
-    return (thetas.theta_1, sp.sympify(exact[0])), (thetas.theta_2, sp.sympify(exact[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,11 +12,15 @@ from freeattn.errors import NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.quantities import is_symbolic
 from freeattn.theory import symbols as sym
+from freeattn.theory.algebraic_curve import TELLING_MOMENTS, AlgebraicCurve, curve_of_series
 from freeattn.theory.assumptions import Assumption, Rule
 from freeattn.theory.attention_laws import LawExpression
 from freeattn.theory.branch import BranchCondition
 from freeattn.theory.derivation import Derivation
 from freeattn.theory.equivalent import GaussianEquivalent
+from freeattn.theory.forms import expanded, primitive
+from freeattn.theory.given_values import GivenValues, given_values, with_ratio, with_thetas
+from freeattn.theory.homogeneous import homogeneous_moments
 from freeattn.theory.mean_one import ScalarEquation
 from freeattn.theory.system import ScalarSystem
 from freeattn.theory.transforms import Dilation, Law
@@ -107,21 +112,57 @@ class Stages(Derivation):
 
     # Results -------------------------------------------------------------------------------------------------------
 
-    def polynomial(self, normalized: bool = True, general: bool = False) -> sp.Expr:
+    def polynomial(
+        self, normalized: bool = True, general: bool = False, values: GivenValues | None = None
+    ) -> sp.Expr:
         """P(z, m) = 0 for the Stieltjes transform m(z) = ∫ ν(dx)/(x − z), expanded, integer coefficients.
 
         Args:
             normalized: for the law divided by its mean (in γ's, h, c), or for the law itself (θ₁ as well).
             general: keep the standard symbols even where the source has numbers.
+            values: rational numbers for some of these symbols; θ₁ and θ₂ together give c.
 
         Raises:
             NotCoveredError: normalized=True for a law whose mean is not positive.
         """
-        return _polynomial(self, normalized, general)
+        found = _polynomial(self, normalized, general)
+        if values is None:
+            return found
+        numbers = with_ratio(given_values(values, {*found.free_symbols, sym.THETA_1, sym.THETA_2, sym.C}))
+        return primitive(expanded([(sp.Integer(1), found.subs(numbers))], (sym.Z, sym.M))).as_expr()
+
+    def curve(self, normalized: bool = True, values: GivenValues | None = None) -> AlgebraicCurve:
+        """The algebraic curve over Q: the irreducible factor of `polynomial` that the law obeys.
+
+        Raises:
+            InputError: when a symbol is left that has no rational value.
+            NotCoveredError: normalized=True for a law whose mean is not positive.
+        """
+        curve = AlgebraicCurve.from_expression(self.polynomial(normalized, values=values or {}))
+        if curve.irreducible:
+            return curve
+        law = self.mean_one if normalized else self.law
+        symbols = {*_parameters(self.law), sym.THETA_1, sym.THETA_2, sym.C}
+        numbers = {**self.numbers, **with_thetas(with_ratio(given_values(values, symbols)))}
+        return curve_of_series(curve, law.substitute(numbers).moments(TELLING_MOMENTS))
 
     def moments(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
         """m_1 … m_order of the law, exact, in θ₁, θ₂ (and the standard symbols)."""
-        return self._put(self.law.moments(order), general)
+        return self._expanded(lambda law: law.moments(order), order, general)
+
+    def free_cumulants(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
+        """κ_1 … κ_order of the law, exact, in θ₁, θ₂ (and the standard symbols)."""
+        return self._expanded(lambda law: law.free_cumulants(order), order, general)
+
+    def _expanded(
+        self, series: Callable[[Law], tuple[sp.Expr, ...]], order: int, general: bool
+    ) -> tuple[sp.Expr, ...]:
+        """A series of the law; for a layer in numbers interpolated in θ₁ and θ₂, to spare fractions of polynomials."""
+        law = self.law if general else self.law.substitute(self.numbers)
+        thetas = {sym.THETA_1, sym.THETA_2}
+        if self.equivalent is None or not isinstance(order, int) or order < 1 or not _parameters(law) <= thetas:
+            return series(law)
+        return homogeneous_moments(lambda c: series(law.substitute({sym.THETA_1: 1, sym.THETA_2: c})), order)
 
     def normalized_moments(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
         """m_1 … m_order of the law divided by its mean, exact, in c (and the standard symbols)."""
@@ -137,6 +178,13 @@ class Stages(Derivation):
             raise NotCoveredError(
                 f"a law of mean {self.mean} has no mean-one form; ask for the law itself (normalized=False, moments)"
             )
+
+
+def _parameters(law: Law) -> set[sp.Symbol]:
+    """The symbols of a law."""
+    found: set[sp.Symbol] = set()
+    law.map_parameters(lambda parameter: found.update(parameter.free_symbols) or parameter)  # type: ignore[func-returns-value]
+    return found
 
 
 @lru_cache(maxsize=64)

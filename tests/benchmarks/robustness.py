@@ -4,7 +4,8 @@
 
 Ratios are log-uniform in [1/50, 50], heads 1 … 256, β in [1/50, 3], some ratios are made equal or equal up to 1e-6, and
 scores without noise or without signal occur. A law counts as right when mass and atoms add up to 1, and its first three
-moments by integration are the exact ones, all to 1e-8. Where a closed law exists too, both routes must agree to 1e-10.
+moments by integration are the exact ones, all to 1e-8, and its Stieltjes transform in the upper half-plane has Im m > 0
+and is the integral of its density and atoms. Where a closed law exists too, both routes must agree to 1e-10.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import freeattn as fa
 from freeattn.errors import FreeattnError
 
 TOLERANCE = 1e-8
+HEIGHTS = (0.3 + 0.5j, 2 + 1j)  # z over the mean
 KINDS = (
     "orthogonal", "key-value", "gaussian", "gaussian key-value", "output-key", "gaussian output-key", "correlated",
     "latent", "latents and positions", "gaussian latent", "covariance", "unequal heads", "residual", "attention",
@@ -94,6 +96,13 @@ def layer(rng, kind):
     return fa.Attention.from_ratios(**given, **fields)
 
 
+def transform_error(law, z):
+    """m(z) against ∫ dν/(x − z), relative; infinite where Im m is not positive."""
+    m = complex(law.stieltjes(z))
+    found = complex(law.integrate(lambda x: (1 / (x - z)).real), law.integrate(lambda x: (1 / (x - z)).imag))
+    return abs(found / m - 1) if m.imag > 0 else math.inf
+
+
 def judged(spec):
     """(verdict, detail) of one layer."""
     try:
@@ -101,7 +110,7 @@ def judged(spec):
         exact = law.moments(3)
         errors = [abs(law.integrate(lambda x, k=k: x**k) / m - 1) for k, m in enumerate(exact, 1)]
         mass = abs(sum(law.band_masses) + sum(float(atom.weight) for atom in law.atoms) - 1)
-        worst = max([mass, *errors])
+        worst = max([mass, *errors, *(transform_error(law, exact[0] * place) for place in HEIGHTS)])
         if worst > TOLERANCE:
             return "WRONG", f"off by {worst:.1e}"
         if spec.covered_by_transforms:

@@ -129,6 +129,7 @@ def test_what_cannot_be_installed_is_not_run(tmp_path: Path, monkeypatch: pytest
     assert environment(Package("fake", None, None, (METHOD,), "no numbers"), tmp_path) == NotRun("no numbers")
 
 
+@pytest.mark.slow
 def test_freeattn_answers_like_any_package() -> None:
     law = BY_KEY["mp-2"]
     exact = law.density(law.points())

@@ -39,7 +39,9 @@ def test_simulated_layers(name):
         assert abs(moments[1]) < allowed[2]
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.slow if "covariance" in name else ()) for name in LAYERS
+])
 def test_a_law_of_another_variant_would_be_seen(name):
     """Without its variant, a layer has a law that differs by more than the allowances.
 

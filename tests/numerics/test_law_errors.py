@@ -126,7 +126,7 @@ def test_infinitely_many_tied_heads(output: str) -> None:
 
 def test_laws_without_a_parameter() -> None:
     coin = Discrete((-1, 1), (R(1, 2), R(1, 2)))
-    with pytest.raises(NotCoveredError, match="numbers are not available"):
+    with pytest.raises(NotCoveredError, match="numbers are available for at most one such law"):
         fa.law(FreeSum((coin, coin)))
 
 

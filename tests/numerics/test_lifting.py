@@ -127,7 +127,7 @@ def test_residuals_are_those_of_the_unknowns(algebra: Any) -> None:
     assert np.abs(distance - (lifting._errors[layout.traces] << bits)).max() <= 8 << bits
 
 
-@pytest.mark.parametrize("name", ["Gaussian", "feature covariance"])
+@pytest.mark.parametrize("name", ["Gaussian", pytest.param("feature covariance", marks=pytest.mark.slow)])
 def test_the_equation_holds(name: str) -> None:
     """m from inverses of the small matrices at traces that the lifting found, in floating-point arithmetic."""
     engine, precise = parts(name, 60)

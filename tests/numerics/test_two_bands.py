@@ -80,13 +80,15 @@ def test_masses_of_bands(spec):
     for band, mass in zip(law.edges, law.band_masses, strict=True):
         assert quadrature(law, band) == pytest.approx(mass, rel=1e-10)
     cuts = [0.0, *((a[1] * b[0]) ** 0.5 for a, b in zip(law.edges, law.edges[1:], strict=False)), np.inf]
-    counts = np.histogram(drawn.equivalent, cuts)[0]  # softmax of scores with so few keys is not near its limit
+    # Not softmax: with so few key coordinates it is not near its limit. At equal ratios d_key = 12, 24, 48 puts 9.5,
+    # 5.8 and 1.5 % of the eigenvalues on the wrong side of the gap, the equivalent none.
+    counts = np.histogram(drawn.equivalent, cuts)[0]
     assert np.abs(counts - spec.n_tokens * np.array(law.band_masses)).max() <= 1
 
 
 @pytest.mark.slow
 def test_total_mass_of_random_layers():
-    """Today's panels hold the mass to rounding, whatever the layer."""
+    """Panels hold the mass to rounding, whatever the layer."""
     module_spec = importlib.util.spec_from_file_location("robustness", _PATH)
     robustness = importlib.util.module_from_spec(module_spec)
     module_spec.loader.exec_module(robustness)

@@ -98,7 +98,10 @@ def test_module_runs_without_the_package(name: str, tmp_path: Path) -> None:
     assert expected[-1] == density[-1] == 0
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if name not in ("mha", "attention", "key-value", "latent")])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.slow if name == "covariance" else ())
+    for name in SOURCES if name not in ("mha", "attention", "key-value", "latent")
+])
 def test_densities(name: str) -> None:
     law, module = law_of(name), module_of(derive(SOURCES[name]).to_python())
     values, points = arguments(module.density, WORD), points_of(law)
@@ -193,7 +196,10 @@ def numbers_of(symbols: list[sp.Symbol]) -> dict[sp.Symbol, sp.Rational]:
     return {s: sp.Rational(3 + 2 * k, 7 + k) for k, s in enumerate(sorted(symbols, key=str))}
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.slow if name == "covariance" else ())
+    for name in SOURCES
+])
 def test_mathematica_reads_back(name: str) -> None:
     """Expressions of the package, read by sympy's parser, are those of the program."""
     d = derive(SOURCES[name])

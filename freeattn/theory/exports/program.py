@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from freeattn.errors import NotCoveredError
-from freeattn.theory.transforms.uniformization import Factored
+
+if TYPE_CHECKING:
+    from freeattn.theory.transforms.uniformization import Factored
 
 __all__ = ["CurveProgram", "DysonProgram", "Entry", "Heading", "Inputs", "Pair", "Read", "SectorProgram", "inputs_of"]
 

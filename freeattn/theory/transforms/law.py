@@ -16,8 +16,9 @@ import sympy as sp
 
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.theory.assumptions import Rule
+from freeattn.theory.cumulants import cumulants_to_moments, moments_to_cumulants
 from freeattn.theory.symbols import Q, S, W
-from freeattn.theory.transforms.series import cumulants_to_moments, from_domain, moments_to_cumulants, to_domain
+from freeattn.theory.transforms.series import from_domain, to_domain
 from freeattn.theory.transforms.uniformization import Uniformization
 
 __all__ = ["Law", "as_number"]
@@ -167,7 +168,7 @@ def _moments(law: Law, order: int) -> tuple[sp.Expr, ...]:
     if law._series_kind == "moments":
         return law._series(order)
     domain, [cumulants] = to_domain([law._series(order)])
-    return from_domain(domain, cumulants_to_moments(cumulants, domain))
+    return from_domain(domain, cumulants_to_moments(cumulants, domain.zero, domain.one))
 
 
 @lru_cache(maxsize=512)
@@ -175,4 +176,4 @@ def _cumulants(law: Law, order: int) -> tuple[sp.Expr, ...]:
     if law._series_kind == "cumulants":
         return law._series(order)
     domain, [moments] = to_domain([law._series(order)])
-    return from_domain(domain, moments_to_cumulants(moments, domain))
+    return from_domain(domain, moments_to_cumulants(moments, domain.zero, domain.one))

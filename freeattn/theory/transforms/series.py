@@ -1,4 +1,4 @@
-"""Exact power series of free probability over any field: moments, free cumulants, S-transforms.
+"""Exact power series of free probability over any field: S-transforms and free products.
 
 A series is a list of coefficients [a_1, …, a_k] of z, z², …, z^k (no constant term). Coefficients are elements of one
 sympy domain, so nothing is simplified and nothing is rounded.
@@ -13,10 +13,8 @@ import sympy as sp
 from sympy.polys.constructor import construct_domain
 
 __all__ = [
-    "cumulants_to_moments",
     "from_domain",
     "moments_of_product",
-    "moments_to_cumulants",
     "to_domain",
 ]
 
@@ -42,37 +40,6 @@ def _multiply(a: Sequence[Any], b: Sequence[Any], order: int, zero: Any) -> list
             for j, right in enumerate(b[: order + 1 - i]):
                 product[i + j] = product[i + j] + left * right
     return product
-
-
-def cumulants_to_moments(cumulants: Sequence[Any], domain: Any) -> list[Any]:
-    """m_n = Σ_s κ_s [z^{n−s}] (1 + Σ m_k z^k)^s  (Nica-Speicher, lecture 10)."""
-    order = len(cumulants)
-    moments = [domain.one]
-    for n in range(1, order + 1):
-        moments.append(sum((cumulants[s - 1] * c for s, c in _power_coefficients(moments, n, domain)), domain.zero))
-    return moments[1:]
-
-
-def moments_to_cumulants(moments: Sequence[Any], domain: Any) -> list[Any]:
-    """Inverse of `cumulants_to_moments`."""
-    known = [domain.one, *moments]
-    cumulants: list[Any] = []
-    for n in range(1, len(moments) + 1):
-        lower = sum(
-            (cumulants[s - 1] * c for s, c in _power_coefficients(known[:n], n, domain) if s < n), domain.zero
-        )
-        cumulants.append(moments[n - 1] - lower)
-    return cumulants
-
-
-def _power_coefficients(moments: Sequence[Any], n: int, domain: Any) -> list[tuple[int, Any]]:
-    """(s, [z^{n−s}] M(z)^s) for s = 1 … n with M the moment series including its constant term."""
-    pairs = []
-    power = [domain.one]
-    for s in range(1, n + 1):
-        power = _multiply(power, moments, n - 1, domain.zero)
-        pairs.append((s, power[n - s]))
-    return pairs
 
 
 def _revert(series: Sequence[Any], domain: Any) -> list[Any]:
