@@ -14,7 +14,7 @@ from freeattn.theory.steps import Equation, Step
 from freeattn.theory.symbols import M
 from freeattn.theory.transforms import MarchenkoPastur
 
-Y, X = sp.symbols("y x", positive=True)
+Y, X, LEFT, RIGHT = sp.symbols("y x x_- x_+", positive=True)
 
 
 def density_step(polynomial: sp.Expr) -> tuple[Step, sp.Expr]:
@@ -23,15 +23,14 @@ def density_step(polynomial: sp.Expr) -> tuple[Step, sp.Expr]:
     discriminant = sp.factor(sp.discriminant(on_axis))
     lower, upper = (1 - sp.sqrt(Y)) ** 2, (1 + sp.sqrt(Y)) ** 2
     assert sp.expand(discriminant - (X - lower) * (X - upper)) == 0
-    density = sp.sqrt((upper - X) * (X - lower)) / (2 * sp.pi * on_axis.LC())
+    density = sp.sqrt(RIGHT - X) * sp.sqrt(X - LEFT) / (2 * sp.pi * on_axis.LC())
     sentence = say("The equation is quadratic in {m}. Its discriminant is negative between the edges, and there the "
                    "imaginary part of the root, divided by {pi}, is the density.", pi=formula(r"\pi"))
     return Step("density", "The density", sentence, (
         Equation("discriminant", formula(r"\operatorname{disc}_m"), discriminant),
-        Equation("edges", formula(r"x_{\pm}"), formula(r"(1\pm\sqrt{y})^2")),
-        Equation("density", formula(r"\rho(x)"), formula(r"\frac{\sqrt{(x_+-x)(x-x_-)}}{2\pi y x}"), main=True,
-                 exact=density),
-    )), density
+        Equation("edges", formula(r"x_{\mp}"), formula(r"(1\mp\sqrt{y})^2")),
+        Equation("density", formula(r"\rho(x)"), density, main=True),
+    )), density.subs({LEFT: lower, RIGHT: upper})
 
 
 def document() -> Document:

@@ -44,15 +44,15 @@ def document() -> Document:
     steps = (
         Step("rows", "Rows of softmax", prose(
             "Scores are asymptotically standard Gaussian, so that the denominator of a row is $n$ times its mean "
-            "$\\mathrm{E}e^{\\beta\\chi}=e^{\\beta^2/2}$, with $\\chi\\sim N(0,1)$. Hence entries of the attention "
+            "$\\mathrm{E}\\,e^{\\beta\\chi}=e^{\\beta^2/2}$, with $\\chi\\sim N(0,1)$. Hence entries of the attention "
             "matrix are a function $f$ of the scores:"
         ), (Equation("entries", formula("nA_{ij}-1"), formula(r"f(S_{ij})+o(1)")),
             Equation("function", formula("f(x)"), formula(r"e^{\beta x-\beta^2/2}-1"), main=True, exact=SCORE))),
         Step("numbers", "Two numbers", prose(
             "The function has mean zero. It enters through its variance and its linear coefficient, which are Gaussian "
             "integrals of <function>:"
-        ), (Equation("theta-1", formula(r"\theta_1=\mathrm{E} f(\chi)^2"), theta_1, main=True),
-            Equation("theta-2", formula(r"\theta_2=\bigl(\mathrm{E}\chi f(\chi)\bigr)^2"), theta_2, main=True))),
+        ), (Equation("theta-1", formula(r"\theta_1=\mathrm{E}\,f(\chi)^2"), theta_1, main=True),
+            Equation("theta-2", formula(r"\theta_2=\bigl(\mathrm{E}\,\chi f(\chi)\bigr)^2"), theta_2, main=True))),
         Step("equivalent", "The Gaussian equivalent", prose(
             "Split $f(\\chi)=\\sqrt{\\theta_2}\\,\\chi+\\bigl(f(\\chi)-\\sqrt{\\theta_2}\\,\\chi\\bigr)$: the rest is "
             "uncorrelated with the score and has variance $\\theta_1-\\theta_2$. In the limit it acts as independent "

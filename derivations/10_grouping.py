@@ -43,7 +43,7 @@ def document() -> Document:
     return Document.of(
         derivation, "10_grouping", "Grouped keys and values",
         "When heads share keys and values in groups of any size, the law of multi-head attention stays as it is. The "
-        "proof compares the systems that the matrix Dyson equation reduces to.", pinned, *steps, without=("values",),
+        "proof compares the systems that the matrix Dyson equation reduces to.", pinned, *steps,
     )
 
 

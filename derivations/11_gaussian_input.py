@@ -11,7 +11,7 @@ import sympy as sp
 import freeattn as fa
 from freeattn.theory.documents import Document, Pinned, formula, prose, publish
 from freeattn.theory.pencil_route import PencilDerivation
-from freeattn.theory.steps import Equation, Step, Vanishing, Term
+from freeattn.theory.steps import Equation, Step, Term, Vanishing
 from freeattn.theory.symbols import D_KEY, D_MODEL, D_OUT, D_VALUE, HEADS, THETA_1, THETA_2, TOKENS, M, Z
 
 ETA, KAPPA, NU, OMEGA, SIGMA = sp.symbols("eta kappa nu omega sigma")
@@ -85,10 +85,10 @@ def document() -> Document:
     layer = fa.Attention(n_tokens=96, d_model=96, n_heads=4, d_key=24, d_value=24, inputs="gaussian")
     one = sp.Integer(1)
     step = Step("closed", "The closed form", prose(
-        "Two unknowns are left in <reduced-0> and the equation behind it. With $\\eta=n/d$, $\\kappa=d_K/d$, $\\nu=d_V/d$, "
+        "Two unknowns are left in <reduced-1> and <reduced-2>. With $\\eta=n/d$, $\\kappa=d_K/d$, $\\nu=d_V/d$, "
         "$\\omega=d_O/d$ and $\\sigma=-\\eta(1+zm)/h$ the trace at $(y_4,y_4)$ is $-(T+sR)/\\eta$, which fixes the "
         "second unknown. Then both equations hold where the one below does; that was checked exactly, as polynomials in "
-        "$m$ at rational values of the sizes. Together with $\\sigma$ it is an equation in $z$ and $m$ alone:"
+        "$m$ at rational values of the sizes. Together with $\\sigma$ it is an equation in $z$ and $m$ alone, with the abbreviations that follow:"
     ), (Vanishing("closed", tuple(Term(part, one, one) for part in CLOSED)),
         *(Equation(f"short-{symbol}", symbol, value) for symbol, value in SHORT.items())))
     mean = Step("mean", "The mean", prose("In ratios the first moment above is"), (
@@ -99,7 +99,7 @@ def document() -> Document:
         "On tokens with independent Gaussian entries, queries, keys and values share the tokens, and the law is no free "
         "product. It follows from one polynomial equation; the mean $\\gamma_O(\\theta_1+\\theta_2 n/d)$ holds neither "
         "$h$ nor $d_K$ nor $d_V$, and returns to that of orthogonal tokens as $n/d\\to 0$.",
-        number(layer, fa.derive(layer)), step, mean, without=("values",),
+        number(layer, fa.derive(layer)), step, mean,
     )
 
 

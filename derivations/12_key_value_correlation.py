@@ -31,7 +31,7 @@ def document() -> Document:
         derivation, "12_key_value_correlation", "Correlated keys and values",
         "With $V_r=\\rho K_r+\\sqrt{1-\\rho^2}\\,V_r'$ in each head the mean is "
         "$\\gamma_O(\\theta_1+h\\rho^2\\theta_2/\\gamma_K)$. Independent values ($\\rho=0$) and keys equal to values "
-        "($\\rho=1$) are the ends.", pinned, without=("values",),
+        "($\\rho=1$) are the ends.", pinned,
     )
 
 

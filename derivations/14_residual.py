@@ -38,7 +38,7 @@ def document() -> Document:
         derivation, "14_residual", "The residual connection",
         "Tokens, scaled to $X/\\sqrt d$, and the attention branch, times $\\alpha$, add up. On orthogonal tokens the "
         "output map falls into two independent parts, one along the tokens and one across, and the law is that of "
-        "words beside the identity. Its mean is $1+\\alpha^2\\gamma_O\\theta_1$.", pinned, without=("values",),
+        "words beside the identity. Its mean is $1+\\alpha^2\\gamma_O\\theta_1$.", pinned,
     )
 
 

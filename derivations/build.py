@@ -16,7 +16,7 @@ import tempfile
 from importlib.resources import files
 from pathlib import Path
 
-from freeattn.theory.documents import Document, latex_collection, publish
+from freeattn.theory.documents import Document, latex_collection, latex_section, publish
 
 HERE = Path(__file__).parent
 TITLE = "Limiting spectral laws of attention: derivations"
@@ -72,7 +72,8 @@ def main() -> None:
     documents = [document_of(script) for script in scripts()]
     for document in documents:
         print(document.name, publish(document, arguments.out), sep="  ")
-    (arguments.out / "all.tex").write_text(latex_collection(documents, TITLE), encoding="utf-8")
+    sections = {document.name: latex_section(document) for document in documents}
+    (arguments.out / "all.tex").write_text(latex_collection(sections, TITLE), encoding="utf-8")
     if arguments.pdf:
         compile_pdf(arguments.out, arguments.pdf)
         print(arguments.pdf)

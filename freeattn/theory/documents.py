@@ -21,7 +21,7 @@ from freeattn.theory.bibliography import bibliography, cited, keys_in
 from freeattn.theory.derivation import Derivation
 from freeattn.theory.derive import derive
 from freeattn.theory.latex_words import latex_words
-from freeattn.theory.notation import Notation
+from freeattn.theory.notation import Notation, latex_of
 from freeattn.theory.rendering import LatexOptions, latex_body, latex_sentence
 from freeattn.theory.steps import Piece, Step, reference
 
@@ -39,21 +39,41 @@ _SECTION = """%% Written by derivations/%s.py. Needs freeattn.sty, and reference
 %s"""
 _COLLECTION = r"""%% Needs freeattn.sty and the sections that it reads. Written by derivations/build.py.
 \documentclass[titlepage]{article}
+\usepackage{amssymb}
 \usepackage{freeattn}
+\usepackage[textwidth=360pt,textheight=640pt]{geometry}
 \usepackage[hidelinks]{hyperref}
-\allowdisplaybreaks
-\title{%s}
-\author{}
-\date{}
+\numberwithin{equation}{section}
+\makeatletter
+\renewcommand{\@listi}{\leftmargin\leftmargini \topsep 2pt \itemsep 1pt \parsep 0pt}
+\let\@listI\@listi
+\makeatother
 \begin{document}
-\maketitle
+\begin{titlepage}
+\null\vfil
+\begin{center}
+\LARGE %s
+\end{center}
+\vspace{2em}
+\begin{quote}
+%s
+\end{quote}
+\vfil\null
+\end{titlepage}
 \tableofcontents
 \clearpage
 %s
-\clearpage
+\phantomsection
+\addcontentsline{toc}{section}{References}
 %s
 \end{document}
 """
+_ABOUT = (
+    "Each section states one claim, derives it step by step from the rules of the package freeattn, and ends with a "
+    "number that was obtained in a second way. Sections are independent of each other: each lists what it assumes and its "
+    "sources, and can be taken over by itself. All of this is written by programs, which derive the equations and "
+    "check every number; sentences, and the formulas in them, are written by hand."
+)
 
 
 def prose(text: str) -> tuple[Piece, ...]:
@@ -118,10 +138,10 @@ class Pinned:
     @property
     def step(self) -> Step:
         """The comparison as the last step of a derivation."""
-        first, second = (sp.N(value, self.digits) for value in (self.derived, self.reference))
-        end = "exactly equal" if self.tolerance == 0 else f"relative difference below ${_power(self.tolerance)}$"
+        shown = [latex_of(sp.N(x, self.digits) if self.tolerance else x) for x in (self.derived, self.reference)]
+        end = f"relative difference below ${_power(self.tolerance)}$" if self.tolerance else "exactly equal"
         return Step("number", "A number obtained in two ways", prose(
-            f"{self.what}: the derivation gives ${first}$; {self.how} gives ${second}$ ({end})."
+            f"{self.what}: the derivation gives ${shown[0]}$; {self.how} gives ${shown[1]}$ ({end})."
         ))
 
 
@@ -200,11 +220,14 @@ def latex_section(document: Document) -> str:
     return _SECTION % (document.name, latex_words(document.title), document.prefix, claim, body)
 
 
-def latex_collection(documents: Sequence[Document], title: str) -> str:
-    """All sections in one document with title page, contents and references; it reads them by \\input."""
-    inputs = "\n".join(rf"\input{{{document.name}}}" for document in documents)
-    keys = keys_in("\n".join(latex_section(document) for document in documents))
-    return _COLLECTION % (latex_words(title), inputs, bibliography(keys))
+def latex_collection(sections: Mapping[str, str], title: str) -> str:
+    """Sections, as name of the file: text, in one document with title page, contents and references.
+
+    It reads them by \\input, and lists the references that they cite.
+    """
+    inputs = "\n".join(rf"\input{{{name}}}" for name in sections)
+    keys = keys_in("\n".join(sections.values()))
+    return _COLLECTION % (latex_words(title), latex_words(_ABOUT), inputs, bibliography(keys))
 
 
 def publish(document: Document, folder: Path) -> str:
