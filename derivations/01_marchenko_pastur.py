@@ -35,6 +35,7 @@ def density_step(polynomial: sp.Expr) -> tuple[Step, sp.Expr]:
 
 def document() -> Document:
     derivation = fa.derive(MarchenkoPastur(Y))
+    assert tuple(derivation.free_cumulants(4)) == (1, Y, Y**2, Y**3)
     step, density = density_step(derivation.polynomial(normalized=False))
     pinned = Pinned(
         "Density of $\\MP_{1/2}$ at $x=2$", density.subs({Y: sp.Rational(1, 2), X: 2}),

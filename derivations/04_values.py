@@ -26,9 +26,9 @@ def document() -> Document:
     return Document.of(
         derivation, "04_values", "Attention times values",
         "With independent Gaussian values and no output map the law is "
-        "$\\rho\\boxtimes\\MP_{1/h}\\boxtimes\\pi_{\\gamma_V}$, of mean $\\gamma_V\\theta_1$, where $\\pi_t$ is the free "
-        "Poisson law of rate $t$. With $a=1/h$, $b=1/\\gamma_V$, $g=1/\\gamma_K$ the second moment of mean one is "
-        "$m_2=1+a+b+c^2g$.", pinned,
+        "$\\rho\\boxtimes\\MP_{1/h}\\boxtimes\\pi_{\\gamma_V}$, of mean $\\gamma_V\\theta_1$, where $\\pi_t$ is the "
+        "free Poisson law of rate $t$. With $a=1/h$, $b=1/\\gamma_V$, $g=1/\\gamma_K$ the second moment of mean one "
+        "is $m_2=1+a+b+c^2g$.", pinned,
     )
 
 

@@ -20,10 +20,14 @@ def edge_by_minimum(scalar: ScalarEquation) -> mpmath.mpf:
     """The smallest spectral point x = −λ over w < 0, on the sheet that starts at infinity, where x is the larger."""
     numbers = {GAMMA_KEY: RATIO, GAMMA_VALUE: RATIO, GAMMA_OUT: RATIO, HEADS: RATIO, C: 1 / (sp.E - 1)}
     equation = scalar.compact.subs(PI_FACTOR, scalar.product.subs(Z, -W)).subs(numbers)
-    roots = [root.subs(sp.Dummy(), 0) for root in sp.roots(sp.Poly(equation, LAMBDA))]
-    point = max((-root for root in roots), key=lambda x: float(x.subs(W, -sp.Rational(1, 10))))
-    critical = mpmath.findroot(sp.lambdify(W, sp.diff(point, W), "mpmath"), (-4.0, -3.0))
-    return sp.lambdify(W, point, "mpmath")(critical)
+    coefficients = sp.lambdify(W, sp.Poly(equation, LAMBDA).all_coeffs(), "mpmath")
+
+    def point(w: mpmath.mpf) -> mpmath.mpf:
+        square, linear, constant = coefficients(w)
+        root = mpmath.sqrt(linear**2 - 4 * square * constant)
+        return max((linear + root) / (2 * square), (linear - root) / (2 * square))
+
+    return point(mpmath.findroot(lambda w: mpmath.diff(point, w), (-4.0, -3.0)))
 
 
 def document() -> Document:
@@ -33,7 +37,7 @@ def document() -> Document:
     law = fa.law(fa.Attention.from_ratios(RATIO, RATIO, RATIO, n_heads=RATIO)).normalized()
     pinned = Pinned(
         "Right edge of the law of mean one for $h=\\gamma_K=\\gamma_V=\\gamma_O=16$, $\\beta=1$", law.edges[-1][1],
-        edge_by_minimum(derivation.scalar), "the smallest $-\\lambda$ over $w<0$ in <polynomial>, by the secant method,",
+        edge_by_minimum(derivation.scalar), "the smallest $-\\lambda$ over $w<0$ in <polynomial>, by a secant method,",
         1e-12, digits=13,
     )
     return Document.of(

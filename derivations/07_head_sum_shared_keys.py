@@ -13,7 +13,7 @@ from freeattn.theory.product_moments import product_moments
 from freeattn.theory.steps import Equation, Step
 from freeattn.theory.symbols import GAMMA_KEY, GAMMA_KV, HEADS, C
 
-TOKENS, WIDTH, COUNT = 400, 100, 4
+TOKENS, WIDTH, COUNT = 240, 60, 4
 
 
 def simulated() -> float:

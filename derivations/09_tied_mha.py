@@ -20,8 +20,8 @@ def document() -> Document:
     return Document.of(
         derivation, "09_tied_mha", "Keys equal to values, with output map",
         "When $V_r=K_r$ in each head, a Gaussian output map multiplies the compound law of the values freely by "
-        "$\\pi_{\\gamma_O}$ and divides it by $\\gamma_K$. The mean is $\\gamma_O(\\theta_1+h\\theta_2/\\gamma_K)$, more "
-        "than with independent values.", pinned, without=("moments",),
+        "$\\pi_{\\gamma_O}$ and divides it by $\\gamma_K$. The mean is $\\gamma_O(\\theta_1+h\\theta_2/\\gamma_K)$, "
+        "more than with independent values.", pinned, without=("moments",),
     )
 
 

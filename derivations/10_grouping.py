@@ -22,9 +22,9 @@ def document() -> Document:
     steps = (
         Step("equal", "Equal systems", prose(
             "The number of groups has cancelled: neither the equation nor any definition of a trace holds it. Group "
-            "sizes enter as multiplicities, and only their product, the number of heads, is left. The system is the one "
-            "of heads with keys and values of their own, symbol by symbol, and so are its physical solution and its law; "
-            "the same holds for Gaussian input."
+            "sizes enter as multiplicities, and only their product, the number of heads, is left. The system is the "
+            "one of heads with keys and values of their own, symbol by symbol, and so are its physical solution and "
+            "its law; the same holds for Gaussian input."
         )),
         Step("exception", "The exception", prose(
             "The sum of the heads is the one output whose law sees groups, through the width of distinct keys. Its "

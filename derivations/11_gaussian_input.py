@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 
 import mpmath
@@ -87,8 +86,9 @@ def document() -> Document:
     step = Step("closed", "The closed form", prose(
         "Two unknowns are left in <reduced-1> and <reduced-2>. With $\\eta=n/d$, $\\kappa=d_K/d$, $\\nu=d_V/d$, "
         "$\\omega=d_O/d$ and $\\sigma=-\\eta(1+zm)/h$ the trace at $(y_4,y_4)$ is $-(T+sR)/\\eta$, which fixes the "
-        "second unknown. Then both equations hold where the one below does; that was checked exactly, as polynomials in "
-        "$m$ at rational values of the sizes. Together with $\\sigma$ it is an equation in $z$ and $m$ alone, with the abbreviations that follow:"
+        "second unknown. Then both equations hold where the one below does; that was checked exactly, as polynomials "
+        "in $m$ at rational values of the sizes. Together with $\\sigma$ it is an equation in $z$ and $m$ alone, "
+        "with the abbreviations that follow:"
     ), (Vanishing("closed", tuple(Term(part, one, one) for part in CLOSED)),
         *(Equation(f"short-{symbol}", symbol, value) for symbol, value in SHORT.items())))
     mean = Step("mean", "The mean", prose("In ratios the first moment above is"), (
@@ -96,9 +96,9 @@ def document() -> Document:
                  exact=derivation.moments(1)[0]),))
     return Document.of(
         derivation, "11_gaussian_input", "Gaussian input",
-        "On tokens with independent Gaussian entries, queries, keys and values share the tokens, and the law is no free "
-        "product. It follows from one polynomial equation; the mean $\\gamma_O(\\theta_1+\\theta_2 n/d)$ holds neither "
-        "$h$ nor $d_K$ nor $d_V$, and returns to that of orthogonal tokens as $n/d\\to 0$.",
+        "On tokens with independent Gaussian entries, queries, keys and values share the tokens, and the law is no "
+        "free product. It follows from one polynomial equation; the mean $\\gamma_O(\\theta_1+\\theta_2 n/d)$ holds "
+        "neither $h$ nor $d_K$ nor $d_V$, and returns to that of orthogonal tokens as $n/d\\to 0$.",
         number(layer, fa.derive(layer)), step, mean,
     )
 

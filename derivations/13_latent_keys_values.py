@@ -34,9 +34,9 @@ def document() -> Document:
     )
     return Document.of(
         derivation, "13_latent_keys_values", "Latent keys and values",
-        "Keys $K_r=DU^K_r$ and values $V_r=DU^V_r$ are projected up from one latent $D$ of rank $r$ that all heads share. "
-        "The law is that of words in which $D$ occurs twice. Its mean is $\\gamma_O(\\theta_1+\\theta_2 n/r)$, more than "
-        "with keys and values of their own.", pinned,
+        "Keys $K_r=DU^K_r$ and values $V_r=DU^V_r$ are projected up from one latent $D$ of rank $r$ that all heads "
+        "share. The law is that of words in which $D$ occurs twice. Its mean is $\\gamma_O(\\theta_1+\\theta_2 "
+        "n/r)$, more than with keys and values of their own.", pinned,
     )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import sympy as sp
 
 import freeattn as fa
-from freeattn.theory.documents import Document, Pinned, formula, prose, publish
 from freeattn.theory.derivation import Derivation
+from freeattn.theory.documents import Document, Pinned, formula, prose, publish
 from freeattn.theory.steps import Equation, Step
 from freeattn.theory.symbols import GAMMA_OUT, LAMBDA, C, W
 
@@ -50,8 +50,8 @@ def document() -> Document:
     )
     return Document(
         "15_readouts", "Readouts of the features",
-        "Let $\\nu$ be the law of mean one, of the features $F$. What a linear readout of the features does follows from its "
-        "Stieltjes transform on the negative axis.", steps(), pinned,
+        "Let $\\nu$ be the law of mean one, of the features $F$. What a linear readout of the features does follows "
+        "from its Stieltjes transform on the negative axis.", steps(), pinned,
     )
 
 
@@ -66,16 +66,17 @@ def steps() -> tuple[Step, ...]:
                      formula(r"-\frac{P_\lambda(\lambda,w)}{P_w(\lambda,w)}"), main=True))),
         Step("ridge", "Ridge regression", prose(
             "Minimize $\\frac1n\\|y-\\sqrt nFv\\|^2+\\lambda\\|v\\|^2$ for $y=\\sqrt nF\\vartheta+\\varepsilon$ with "
-            "$\\vartheta\\sim N(0,I/d_O)$ and $\\varepsilon\\sim N(0,\\sigma^2I)$. The mean square error of the coefficients "
-            "is, direction by direction of $F$, squared bias and variance; directions outside the range of $F$ add "
-            "$1-1/\\gamma_O$ (with $n$ eigenvalues and $d_O$ coefficients)."
+            "$\\vartheta\\sim N(0,I/d_O)$ and $\\varepsilon\\sim N(0,\\sigma^2I)$. The mean square error of the "
+            "coefficients is, direction by direction of $F$, squared bias and variance; directions outside the range "
+            "of $F$ add $1-1/\\gamma_O$ (with $n$ eigenvalues and $d_O$ coefficients)."
         ), (Equation("ridge-integral", formula(r"E_\lambda"), formula(
                 r"1-\frac1{\gamma_O}+\int\frac{\lambda^2/\gamma_O+\sigma^2x}{(x+\lambda)^2}\,d\nu"), main=True),
             Equation("ridge", formula(r"E_\lambda"), formula(
-                r"1-\frac{w(\lambda)}{\gamma_O}+\Bigl(\frac{\lambda}{\gamma_O}-\sigma^2\Bigr)w'(\lambda)"), main=True))),
+                r"1-\frac{w(\lambda)}{\gamma_O}+\Bigl(\frac{\lambda}{\gamma_O}-\sigma^2\Bigr)w'(\lambda)"
+            ), main=True))),
         Step("flow", "Gradient flow", prose(
-            "Gradient flow on $\\frac12\\|Fv-y\\|^2$ from $v=0$, with $\\|y\\|^2=n$ and $y$ independent of $F$, damps each "
-            "direction by $e^{-xt}$. The relative loss and its Laplace transform are"
+            "Gradient flow on $\\frac12\\|Fv-y\\|^2$ from $v=0$, with $\\|y\\|^2=n$ and $y$ independent of $F$, "
+            "damps each direction by $e^{-xt}$. The relative loss and its Laplace transform are"
         ), (Equation("loss", formula("L(t)"), formula(r"\int e^{-2tx}\,d\nu"), main=True),
             Equation("laplace", formula(r"\int_0^\infty e^{-st}L(t)\,dt"), formula(r"\frac{1-w(s/2)}{s}"), main=True))),
     )

@@ -1,4 +1,4 @@
-"""Edges are critical values of the curve; at 0 there is a hard edge x^{1/k − 1} when the smallest ratio occurs k times."""
+"""Edges are critical values of the curve; a hard edge x^{1/k − 1} at 0 when the smallest ratio occurs k times."""
 
 from __future__ import annotations
 
@@ -40,25 +40,29 @@ def hard_edges() -> list[tuple[int, Fraction]]:
 def document() -> Document:
     square = fa.law(fa.Attention.from_ratios(2, 1, 1, n_heads=1))
     slope = log(square.density(NEAR) / square.density(FAR)) / log(NEAR / FAR)
-    exponents = [Equation(f"exponent-{k}", formula(rf"k={k}:\quad \rho(x)"), formula(rf"C\,x^{{{power}}}"), sign=SIMILAR)
-                 for k, power in hard_edges()]
+    exponents = [
+        Equation(f"exponent-{k}", formula(rf"k={k}:\quad \rho(x)"), formula(rf"C\,x^{{{power}}}"), sign=SIMILAR)
+        for k, power in hard_edges()
+    ]
     steps = (
         Step("curve", "The real line outside the support", prose(
-            "The equation of the law of mean one gives the spectral point as a function of $w=1+zm$. As $w$ runs through "
-            "real values, this covers the real line around the support, where $m$ is real and increasing. (Gaps between bands "
-            "lie on the other sheet of the square root in $S_{\\rho}$.)"
+            "The equation of the law of mean one gives the spectral point as a function of $w=1+zm$. As $w$ runs "
+            "through real values, this covers the real line around the support, where $m$ is real and increasing. "
+            "(Gaps between bands lie on the other sheet of the square root in $S_{\\rho}$.)"
         ), (Equation("curve", formula("x(w)"), formula(r"-\frac{\Pi(-w)}{w\,S_{\rho}(-w)}"), main=True),)),
         Step("soft", "Edges", prose(
-            "The image ends where $x$ can no longer be inverted. So edges are critical values; the right one is the minimum "
-            "over $w<0$, the left one the maximum between the two smallest of $1, h, \\gamma_V, \\gamma_O$ where they differ. At a simple critical point $x-x_c$ is quadratic in $w-w_c$, hence $m-m_c$ is a square root of "
-            "$x-x_c$, and so is the density:"
+            "The image ends where $x$ can no longer be inverted. So edges are critical values; the right one is the "
+            "minimum over $w<0$, the left one the maximum between the two smallest of $1, h, \\gamma_V, \\gamma_O$ "
+            "where they differ. At a simple critical point $x-x_c$ is quadratic in $w-w_c$, hence $m-m_c$ is a "
+            "square root of $x-x_c$, and so is the density:"
         ), (Equation("critical", formula("x'(w_c)"), sp.Integer(0), main=True),
             Equation("root", formula(r"\rho(x)"), formula(r"C\,|x-x_c|^{1/2}"), sign=SIMILAR))),
         Step("hard", "Hard edges", prose(
-            "Near $0$ the relevant zero of $\\Pi(-w)$ is the smallest of $1, h, \\gamma_V, \\gamma_O$; say it is $w_0$ and "
-            "occurs $k$ times. As $c<1$, $S_{\\rho}(-w_0)$ is finite and not zero, and $x$ is of order $(w-w_0)^k$ by <curve>. Then "
-            "$m=(w-1)/x$ has, beside the pole of the atom $1-w_0$, a part of order $x^{1/k-1}$. For $k=1$ it is regular "
-            "and there is no edge at $0$; for $k\\ge2$ the density diverges there:"
+            "Near $0$ the relevant zero of $\\Pi(-w)$ is the smallest of $1, h, \\gamma_V, \\gamma_O$; say it is "
+            "$w_0$ and occurs $k$ times. As $c<1$, $S_{\\rho}(-w_0)$ is finite and not zero, and $x$ is of order "
+            "$(w-w_0)^k$ by <curve>. Then $m=(w-1)/x$ has, beside the pole of the atom $1-w_0$, a part of order "
+            "$x^{1/k-1}$. For $k=1$ it is regular and there is no edge at $0$; for $k\\ge2$ the density diverges "
+            "there:"
         ), (Equation("hard", formula(r"\rho(x)"), formula(r"C\,x^{1/k-1}"), main=True, sign=SIMILAR), *exponents)),
     )
     pinned = Pinned(

@@ -13,6 +13,7 @@ This script takes h = 16 heads of softmax at β = 1 and finds
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -33,7 +34,7 @@ def layer(gamma_key: object) -> fa.Attention:
 
 
 @lru_cache(maxsize=1)
-def general_discriminant() -> sp.Expr:
+def discriminant() -> sp.Expr:
     """The part of disc_m P(z, m) that can vanish at an edge off 0, in z, c and γ_K."""
     polynomial = fa.derive(layer(GAMMA_KEY)).polynomial()
     factors = sp.factor_list(sp.discriminant(polynomial, M))[1]
@@ -41,14 +42,16 @@ def general_discriminant() -> sp.Expr:
     return part
 
 
-def discriminant(gamma_key: Fraction) -> sp.Poly:
-    """The same at a number γ_K, as a polynomial in z."""
-    return sp.Poly(general_discriminant().subs(GAMMA_KEY, sp.Rational(gamma_key)), Z)
+@lru_cache(maxsize=1)
+def coefficients() -> Callable[..., list[sp.Expr]]:
+    """Of its powers of z, highest first, as functions of γ_K and c."""
+    return sp.lambdify((GAMMA_KEY, C), sp.Poly(discriminant(), Z).all_coeffs(), "sympy")
 
 
-def real_roots(polynomial: sp.Poly) -> list[sp.Float]:
-    c = 1 / (sp.E - 1)  # θ₂/θ₁ of softmax at β = 1
-    numbers = sp.Poly([coefficient.subs(C, c).evalf(2 * DIGITS) for coefficient in polynomial.all_coeffs()], Z)
+def real_roots(gamma_key: Fraction) -> list[sp.Float]:
+    """Its real zeros in z at a number γ_K, for softmax at β = 1."""
+    c = sp.N(1 / (sp.E - 1), 2 * DIGITS)
+    numbers = sp.Poly(coefficients()(sp.Rational(gamma_key), c), Z)
     roots = numbers.nroots(n=DIGITS, maxsteps=200)
     return sorted(root for root in roots if abs(sp.im(root)) < sp.Float(10) ** (-DIGITS // 2))
 
@@ -58,7 +61,7 @@ def edges_at_a_quarter() -> list[sp.Float]:
     gamma_key = Fraction(1, 4)
     law = fa.law(layer(gamma_key)).normalized()
     known = [edge for band in law.edges for edge in band]
-    found = [root for root in real_roots(discriminant(gamma_key)) if root > 0]
+    found = [root for root in real_roots(gamma_key) if root > 0]
     nearest = [min(found, key=lambda x: abs(x - edge)) for edge in known]
     assert len(nearest) == 4
     assert all(abs(float(x) / edge - 1) < 1e-13 for x, edge in zip(nearest, known, strict=True))
@@ -71,7 +74,7 @@ def merging_point() -> float:
     low, high = Fraction(1, 4), Fraction(1)
     while high - low > Fraction(1, 2**20):
         middle = (low + high) / 2
-        split = len([root for root in real_roots(discriminant(middle)) if root > 0]) == 4
+        split = len([root for root in real_roots(middle) if root > 0]) == 4
         low, high = (middle, high) if split else (low, middle)
     return float(low)
 
@@ -83,14 +86,14 @@ def document() -> Document:
     derivation = fa.derive(layer(Fraction(1, 4)))
     steps = (
         Step("discriminant", "The discriminant", prose(
-            "Two roots $m$ of the polynomial $P(z,m)$ of the law meet at an edge, so that ends of bands are among the zeros "
-            f"of its discriminant in $m$. For $h={HEADS}$ heads and $\\gamma_K=1/4$ the part that can vanish off $0$ has "
-            f"degree ${discriminant(Fraction(1, 4)).degree()}$ in $z$. Four of its zeros are edges, of the law of mean one "
-            "at $\\beta=1$:"
+            "Two roots $m$ of the polynomial $P(z,m)$ of the law meet at an edge, so that ends of bands are among the "
+            f"zeros of its discriminant in $m$. For $h={HEADS}$ heads the part that can vanish off $0$ has degree "
+            f"${sp.degree(discriminant(), Z)}$ in $z$. Four of its zeros at $\\gamma_K=1/4$ are edges of the law of "
+            "mean one at $\\beta=1$:"
         ), tuple(Equation(f"edge-{k}", formula(f"x_{k}"), sp.N(edge, 10)) for k, edge in enumerate(edges, 1))),
         Step("masses", "What the bands carry", prose(
-            "With fewer key coordinates than tokens the keys see a share $\\gamma_K$ of the directions only: the upper band "
-            "carries the mass $\\gamma_K$ and the lower one $1-\\gamma_K$, here $1/4$ and $3/4$."
+            "With fewer key coordinates than tokens the keys see a share $\\gamma_K$ of the directions only: the "
+            "upper band carries the mass $\\gamma_K$ and the lower one $1-\\gamma_K$, here $1/4$ and $3/4$."
         )),
         Step("merging", "Where the bands merge", prose(
             "As $\\gamma_K$ grows, two positive zeros of the discriminant meet and leave the real line; the gap closes "

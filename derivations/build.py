@@ -1,7 +1,7 @@
 """All derivations at once: python derivations/build.py [--out FOLDER] [--pdf FILE].
 
-Runs every NN_name.py, checks its number, writes out/NN_name.tex, and out/all.tex that reads them all. With --pdf it also
-runs pdflatex, and fails on an undefined reference or a line that is far too wide.
+Runs every NN_name.py, checks its number, writes out/NN_name.tex, and out/all.tex that reads them all. With --pdf it
+also runs pdflatex, and fails on an undefined reference or a line that is far too wide.
 """
 
 from __future__ import annotations

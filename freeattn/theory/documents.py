@@ -1,7 +1,7 @@
 """Documents: one claim each, its derivation in steps, and a number that was obtained in two ways, as LaTeX for a paper.
 
-A `Document` is a value; `latex_section` writes it as a section that another document can \\input, `latex_collection` the
-document that holds them all. Both need freeattn.sty of the package; the collection brings its list of references.
+A `Document` is a value; `latex_section` writes it as a section that another document can \\input, `latex_collection`
+the document that holds them all. Both need freeattn.sty of the package; the collection brings its list of references.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ _COLLECTION = r"""%% Needs freeattn.sty and the sections that it reads. Written 
 """
 _ABOUT = (
     "Each section states one claim, derives it step by step from the rules of the package freeattn, and ends with a "
-    "number that was obtained in a second way. Sections are independent of each other: each lists what it assumes and its "
-    "sources, and can be taken over by itself. All of this is written by programs, which derive the equations and "
-    "check every number; sentences, and the formulas in them, are written by hand."
+    "number that was obtained in a second way. Sections are independent of each other: each lists what it assumes "
+    "and its sources, and can be taken over by itself. All of this is written by programs, which derive the "
+    "equations and check every number; sentences, and the formulas in them, are written by hand."
 )
 
 

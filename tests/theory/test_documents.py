@@ -121,7 +121,7 @@ def test_prose_has_formulas_references_and_citations() -> None:
 
 
 def test_moments_of_products() -> None:
-    """Free cumulants 1, y, y² of MP_y and 1, g c², g² c³ of the key law; two MP of ratio 1 have Fuss-Catalan moments."""
+    """Free cumulants: 1, y, y² of MP_y; 1, c²g, c³g² of the key law. Two MP of ratio 1 have Fuss-Catalan moments."""
     y, g = sp.symbols("y g")
     assert product_moments(sp.Integer(0), (y,)) == (1 + y, 1 + 3 * y + y**2)
     assert product_moments(g, ()) == (1 + C**2 * g, sp.expand(1 + 3 * C**2 * g + C**3 * g**2))
