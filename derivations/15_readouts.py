@@ -50,8 +50,9 @@ def document() -> Document:
     )
     return Document(
         "15_readouts", "Readouts of the features",
-        "Let $\\nu$ be the law of mean one, of the features $F$. What a linear readout of the features does follows "
-        "from its Stieltjes transform on the negative axis.", steps(), pinned,
+        "Let $\\nu$ be the law of mean one, of the features $F$ (their output divided by the root of its mean square "
+        "singular value). What a linear readout of them does follows from the Stieltjes transform of $\\nu$ on the "
+        "negative axis [arXiv 2610.10033, section 5].", steps(), pinned,
     )
 
 
