@@ -7,31 +7,45 @@ from typing import Any
 
 import mpmath
 
-__all__ = ["own_context"]
+__all__ = ["context_for_results", "new_context", "own_context"]
 
 _MOST_CONTEXTS = 64  # kept in each thread; making one takes milliseconds
 
 
 class _Kept(threading.local):
     def __init__(self) -> None:
-        self.contexts: dict[int, tuple[Any, int]] = {}
+        self.working: dict[int, tuple[Any, int]] = {}
+        self.results: dict[int, tuple[Any, int]] = {}
 
 
 _kept = _Kept()
 
 
-def own_context(digits: int) -> Any:
-    """The mpmath context of this thread that works with the given decimal digits.
+def new_context(digits: int) -> Any:
+    """A new mpmath context of the given decimal digits: for what keeps it, and may be shared by threads."""
+    context = mpmath.MPContext()
+    context.dps = digits
+    return context
 
-    Nobody may set its precision. One whose precision has been set from outside, through a number that belongs to it, is
-    not used again.
+
+def own_context(digits: int) -> Any:
+    """The context of this thread with the given decimal digits: for one call, not to be kept or handed out."""
+    return _fetched(_kept.working, digits)
+
+
+def context_for_results(digits: int) -> Any:
+    """The context of numbers that users are given in this thread; nothing is computed in it.
+
+    A number belongs to its context, so a user can set the precision of it: such a context is not used again.
     """
-    contexts = _kept.contexts
+    return _fetched(_kept.results, digits)
+
+
+def _fetched(contexts: dict[int, tuple[Any, int]], digits: int) -> Any:
     context, bits = contexts.get(digits, (None, 0))
     if context is None or context.prec != bits:
         if len(contexts) >= _MOST_CONTEXTS:
             contexts.clear()
-        context = mpmath.MPContext()
-        context.dps = digits
+        context = new_context(digits)
         contexts[digits] = context, context.prec
     return context

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import mpmath
 from flint import fmpq
 
+from freeattn.model.precision import context_for_results, own_context
 from freeattn.numerics.enclosures import double_of
 from freeattn.numerics.exact_traces import Dyadic
 from freeattn.theory.assumptions import Assumption
@@ -34,6 +34,7 @@ LIBRARIES = Assumption(
     "their manuals",
 )
 
+_GUARD_DIGITS = 30  # of a midpoint, beyond those that were asked for
 _PRINTED = 1.15  # of a radius: two printed digits are off by 5 %, those of the midpoint by 1 % of the radius, or 2 %
 
 UPPER, BAND, GAP = "upper half-plane", "band", "gap"
@@ -49,7 +50,7 @@ class CertifiedBall:
 
     def contains(self, value: Any) -> bool:
         """Whether a number, taken exactly, lies in the ball."""
-        context = _context(4 * int(-mpmath.log10(self.radius)) + 100 if self.radius else 1000)
+        context = own_context(4 * int(-mpmath.log10(self.radius)) + 100 if self.radius else 1000)
         return bool(abs(context.convert(value) - context.convert(self.midpoint)) <= context.convert(self.radius))
 
     def __str__(self) -> str:
@@ -142,17 +143,9 @@ def _report(proved: tuple[str, ...], not_proved: tuple[str, ...], assumptions: t
 
 def ball_of(middle: Dyadic, unit: fmpq, radius: float, digits: int, real: bool) -> CertifiedBall:
     """A ball around a dyadic midpoint times a unit, as mpmath numbers; rounding goes into the radius."""
-    context = _context(digits)
+    context = context_for_results(digits + _GUARD_DIGITS)
     top, bottom = int(unit.p), int(unit.q)
     spare = bottom.bit_length() + context.prec  # of the quotients
     x, y = (context.ldexp(((part * top) << spare) // bottom, -middle.bits - spare) for part in middle[:2])
     rounding = middle.size * double_of(unit) * 2.0 ** (4 - context.prec)
     return CertifiedBall(x if real else context.mpc(x, y), context.mpf((radius + rounding) * (1 + 2.0**-40)))
-
-
-@lru_cache(maxsize=64)
-def _context(digits: int) -> Any:
-    """A context of its own; nobody changes it."""
-    context = mpmath.MPContext()
-    context.dps = digits + 30
-    return context

@@ -269,7 +269,9 @@ class Certifier:
         for _ in range(_NEWTON_STEPS):
             step = self._balls.newton(start, there)
             start = start + step.step
-            if not step.relative > _SETTLED:
+            if not np.isfinite(step.relative):
+                return None
+            if step.relative <= _SETTLED:
                 return start
         return None
 

@@ -94,6 +94,7 @@ class ProvedFold(NamedTuple):
         return Value(moved, rest * (1 + terms))
 
 
+@np.errstate(all="ignore")  # what is not finite fails every comparison below
 def prove_fold(system: System, fold: Fold) -> ProvedFold:
     """Existence and uniqueness of a fold next to one in doubles, and that it is an edge of the law.
 
@@ -101,11 +102,17 @@ def prove_fold(system: System, fold: Fold) -> ProvedFold:
         CertificationError: when there is no proof.
     """
     balls, count = system.balls, system.balls.count
+    if not all(np.isfinite(part).all() for part in (fold.x, fold.traces, fold.direction)):
+        raise CertificationError("the start is no fold: it is not finite")
     x_bits = max(0, system.exact.bits - frexp(fold.x)[1])
     fold = Fold(float(on_grid(np.array([fold.x]), x_bits)[0]), fold.traces, fold.direction)
     g = balls.approximate(fold.traces, fold.x)
     sizes = balls.sizes(g)
+    if not (np.isfinite(g).all() and np.isfinite(sizes).all()):
+        raise CertificationError("the start is no fold: a matrix is singular there")
     frame = framed(sizes, fold.x or 1.0, fold.direction)
+    if not (np.isfinite(frame.direction).all() and np.isfinite(frame.gauge).all()):
+        raise CertificationError("the start is no fold: it has no direction")
     bits, gauge_bits = system.exact.grid(sizes), system.exact.grid(1 / sizes)
     u, phi = on_grid(fold.traces, bits), on_grid(frame.direction, bits)
     gauge, size = on_grid(frame.gauge, gauge_bits), frame.scale

@@ -14,12 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
-from freeattn.model.expression import Expression
-from freeattn.model.precision import own_context
+from freeattn.model.precision import context_for_results, own_context
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide
 from freeattn.numerics.precise_integrals import as_number
-from freeattn.theory.transforms import Law
 
 __all__ = ["Atom", "SpectralLaw"]
 
@@ -53,8 +51,8 @@ class SpectralLaw:
             self._check()
 
     @property
-    def spec(self) -> Attention | Law | Expression:
-        """What the law was made from."""
+    def spec(self) -> Any:
+        """What the law was made from: an `Attention`, law expression, expression in letters, or `FreeConvolution`."""
         return self._exact.source
 
     def __repr__(self) -> str:
@@ -308,6 +306,30 @@ class SpectralLaw:
     def _certifier(self) -> Any:
         return importlib.import_module("freeattn.numerics.certify").certifier_of(self._exact, self._engine)
 
+    def psi(self, z: ArrayLike) -> Any:
+        """ψ(z) = −1 − m(1/z)/z (`numerics.transforms_of_laws`, as the four below)."""
+        return self._transforms.psi(self, z)
+
+    def eta_transform(self, z: ArrayLike) -> Any:
+        """η(z) = ψ(z)/(1 + ψ(z))."""
+        return self._transforms.eta_transform(self, z)
+
+    def r_transform(self, g: ArrayLike) -> Any:
+        """R(g) = Σ κ_n g^{n−1}, for real g that −m takes beyond the support, and small complex g."""
+        return self._transforms.r_transform(self, g)
+
+    def s_transform(self, w: ArrayLike) -> Any:
+        """S(w) = (1 + w)χ(w)/w of a law on [0, ∞), for real w that ψ takes at points whose inverse is off the hull."""
+        return self._transforms.s_transform(self, w)
+
+    def free_cumulants(self, order: int, digits: int = DOUBLE_DIGITS) -> tuple[Any, ...]:
+        """κ_1 … κ_order, from the exact moments; mpmath numbers when digits > 15."""
+        return self._transforms.free_cumulants(self, order, _digits(digits))
+
+    @property
+    def _transforms(self) -> Any:
+        return importlib.import_module("freeattn.numerics.transforms_of_laws")
+
     def normalized(self) -> SpectralLaw:
         """The same law with mean one.
 
@@ -327,8 +349,7 @@ def _digits(digits: int) -> int:
 
 def _rounded(value: Any, digits: int) -> Any:
     """An mpmath number rounded to the digits that were asked for."""
-    context = own_context(digits)
-    return +context.convert(value)
+    return +context_for_results(digits).convert(value)
 
 
 def _mp(value: Fraction | float, digits: int) -> Any:

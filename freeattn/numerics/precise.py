@@ -11,7 +11,7 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError
-from freeattn.model.precision import own_context
+from freeattn.model.precision import new_context
 from freeattn.numerics.curve import ExactCurve
 from freeattn.numerics.edges import Support, zero_near
 from freeattn.numerics.polynomials import to_context
@@ -62,7 +62,7 @@ class PreciseCurve:
         start: Callable[[complex], Place],
     ) -> None:
         self._curve, self._known, self._support, self._start = curve, known, support, start
-        self.context = own_context(digits + _GUARD_DIGITS)
+        self.context = new_context(digits + _GUARD_DIGITS)
         self._bits, self._wanted = bits_of(digits + _GUARD_DIGITS), bits_of(digits)
         self._close = self.context.mpf(10) ** (-_CLOSE_DIGITS)
         self._integrals: PreciseIntegrals | None = None

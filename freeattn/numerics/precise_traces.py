@@ -14,7 +14,7 @@ from mpmath.libmp import from_man_exp
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError
-from freeattn.model.precision import own_context
+from freeattn.model.precision import new_context
 from freeattn.numerics.chord import Chord
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.folds import RANK_TOLERANCE, Fold, bordered_system, framed
@@ -49,7 +49,7 @@ class PreciseTraces:
     """
 
     def __init__(self, tables: DysonTables, equation: TraceEquation, digits: int, guard: int) -> None:
-        self.context = own_context(digits + guard)
+        self.context = new_context(digits + guard)
         self._equation, self._sparse = equation, SparseEquation(tables, self.context)
         self._layouts: dict[Algebra, Layout] = {}
         self._bits = int(digits * _BITS_PER_DIGIT) + _GUARD_BITS

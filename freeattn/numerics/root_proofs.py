@@ -72,6 +72,7 @@ class Value(NamedTuple):
     radius: float
 
 
+@np.errstate(all="ignore")  # what is not finite fails every comparison below
 def prove(system: System, start: Numbers, z: Pair) -> Root:
     """Existence and uniqueness of a root next to a solution in doubles (real ones among real numbers).
 
@@ -81,8 +82,12 @@ def prove(system: System, start: Numbers, z: Pair) -> Root:
     balls, exact, place = system.balls, system.exact, system.exact.dyadic(z)
     number = complex(down(place.x, place.bits), down(place.y, place.bits))
     middle = number if np.iscomplexobj(start) else number.real
+    if not np.isfinite(start).all():
+        raise CertificationError("the start is not a root: it is not finite")
     near = balls.approximate(start, middle)
     size = balls.sizes(near)
+    if not (np.isfinite(near).all() and np.isfinite(size).all()):
+        raise CertificationError("the start is not a root: a matrix is singular there")
     bits = exact.grid(size)
     start = on_grid(start, bits)
     inverse = preconditioner(np.eye(balls.count) - balls.derivative(near), size, size)

@@ -182,17 +182,22 @@ class TraceBalls:
         defect = size @ (terms * np.abs(matrix.middle) + matrix.radius) * (1 + terms)
         defect += np.abs(one - near @ matrix.middle) + terms * one + TINY
         d = np.sqrt(size.max(axis=2))
+        share = self._share(defect, d)
         for _ in range(_BALANCING):
-            share = ((defect @ d[:, :, None])[:, :, 0] / d).max(axis=1) * (1 + terms)
             if share.max() < _GOOD_DEFECT:
                 break
             d = np.sqrt(d * (size / d[:, None, :]).max(axis=2))
+            share = self._share(defect, d)  # of the d that the bound below is stated with
         if not share.max() < _LARGEST_DEFECT:
             raise CertificationError("a matrix of the equation is singular, or nearly, within the bounds")
         first = defect @ size
         worst = (first / d[:, :, None]).max(axis=1)
         rest = (share / (1 - share))[:, None, None] * d[:, :, None] * worst[:, None, :]
         return Ball(near, (first + rest) * (1 + terms) + TINY)
+
+    def _share(self, defect: Real, d: Real) -> Real:
+        """α of each sector: T·d ≤ α·d."""
+        return ((defect @ d[:, :, None])[:, :, 0] / d).max(axis=1) * (1 + slack(self.shape[1]))
 
     def _matrices(self, u: Ball, z: Ball) -> Ball:
         """C − z P − Σ u E."""

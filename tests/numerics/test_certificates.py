@@ -290,8 +290,8 @@ def test_bounds_contain_inverses_and_derivatives_of_all_points_of_a_polydisc(lay
     assert np.abs(matrices.radius).max() < 1e-2
 
 
-def test_exact_residuals_are_those_of_many_digits():
-    """Against mpmath, at a point that is no root: both the residual and its bound."""
+def test_a_newton_step_gains_what_its_bounds_say():
+    """The moved centre stays in the polydisc, and the bounds of its residual shrink with it."""
     law = fa.law(SOURCES["deepseek"])
     certifier = certifier_of(law._exact)
     system, _ = certifier.system(40)
