@@ -3,7 +3,7 @@
 - ```python blocks run one after the other, with warnings as errors; a comment behind `print(…)` is what it prints;
 - `>>>` examples are doctests;
 - ```console blocks are commands after `$` and their output, `...` standing for anything (```console slow: slow ones);
-- every script in derivations/ runs, checks its numbers, and is listed;
+- every script in derivations/ is listed (tests/theory/test_documents.py runs them);
 - links lead to files and headings that exist.
 """
 
@@ -86,13 +86,8 @@ def test_console(command: str, expected: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "derivations").glob("*.py")), ids=name_of)
-def test_derivations(script: Path, tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-W", "error", str(script)], cwd=tmp_path, text=True, capture_output=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout
-    assert script.name in (script.parent / "README.md").read_text(encoding="utf-8")
+def test_derivations_are_listed(script: Path) -> None:
+    assert f"[{script.name}]({script.name})" in (script.parent / "README.md").read_text(encoding="utf-8")
 
 
 def anchors(page: Path) -> set[str]:

@@ -27,7 +27,8 @@ _TEXT_NAMES = {sym.PI_FACTOR: "Π(−w)", sym.PI_REST: "Π₁(−w)", PSI: "ψ(q
 _RANK = {s: k for k, s in enumerate((sym.HEADS, sym.GAMMA_KEY, sym.GAMMA_KV, sym.GAMMA_VALUE, sym.GAMMA_OUT))}
 _GREEK = {
     "beta": "β", "gamma": "γ", "theta": "θ", "lambda": "λ", "rho": "ρ", "mu": "μ", "nu": "ν", "psi": "ψ", "phi": "φ",
-    "chi": "χ", "pi": "π", "eta": "η", "zeta": "ζ", "sigma": "σ", "alpha": "α", "delta": "δ",
+    "chi": "χ", "pi": "π", "eta": "η", "zeta": "ζ", "sigma": "σ", "alpha": "α", "delta": "δ", "kappa": "κ",
+    "omega": "ω",
 }
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

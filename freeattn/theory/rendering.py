@@ -16,7 +16,7 @@ from freeattn.theory.notation import latex_of, text_of
 from freeattn.theory.steps import Equation, Piece, Reference, Step, Vanishing
 from freeattn.theory.writing import latex_tokens, text_equation
 
-__all__ = ["LatexOptions", "latex_body", "latex_document", "latex_fragment", "to_text"]
+__all__ = ["LatexOptions", "latex_body", "latex_document", "latex_fragment", "latex_sentence", "to_text"]
 
 _LINE = 60  # characters of formula that fit on a line of article at 10pt, by `width_of`
 _ROW = 54  # of several formulas side by side: the room for each is estimated
@@ -67,7 +67,7 @@ def latex_body(
     """Numbered steps, assumptions and sources, as the body of a section; definitions of symbols are the document's."""
     parts = []
     for number, step in enumerate(steps, 1):
-        sentence = "".join(_latex_piece(piece, options) for piece in step.sentence)
+        sentence = latex_sentence(step.sentence, options)
         equations = _latex_equations(step.equations, options)
         parts.append(rf"\paragraph{{{number}. {step.title}.}} {sentence}" + "\n" + equations)
     source = cited if options.citations else latex_words
@@ -80,6 +80,11 @@ def latex_body(
     ]
     body = "\n".join(part.rstrip("\n") for part in parts if part) + "\n"
     return with_macros(body) if options.macros else body
+
+
+def latex_sentence(sentence: Iterable[Piece], options: LatexOptions) -> str:
+    """Words and formulas as LaTeX text."""
+    return "".join(_latex_piece(piece, options) for piece in sentence)
 
 
 def latex_fragment(

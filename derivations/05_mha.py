@@ -1,0 +1,52 @@
+"""The law of multi-head attention, ρ_{γK} ⊠ MP_{1/h} ⊠ MP_{1/γV} ⊠ π_{γO}, and its right edge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mpmath
+import sympy as sp
+
+import freeattn as fa
+from freeattn.theory.documents import Document, Pinned, publish
+from freeattn.theory.mean_one import ScalarEquation
+from freeattn.theory.product_moments import product_moments
+from freeattn.theory.symbols import GAMMA_KEY, GAMMA_OUT, GAMMA_VALUE, HEADS, LAMBDA, PI_FACTOR, C, W, Z
+
+RATIO = 16  # h = γ_K = γ_V = γ_O
+
+
+def edge_by_minimum(scalar: ScalarEquation) -> mpmath.mpf:
+    """The smallest spectral point x = −λ over w < 0, on the sheet that starts at infinity, where x is the larger."""
+    numbers = {GAMMA_KEY: RATIO, GAMMA_VALUE: RATIO, GAMMA_OUT: RATIO, HEADS: RATIO, C: 1 / (sp.E - 1)}
+    equation = scalar.compact.subs(PI_FACTOR, scalar.product.subs(Z, -W)).subs(numbers)
+    coefficients = sp.lambdify(W, sp.Poly(equation, LAMBDA).all_coeffs(), "mpmath")
+
+    def point(w: mpmath.mpf) -> mpmath.mpf:
+        square, linear, constant = coefficients(w)
+        root = mpmath.sqrt(linear**2 - 4 * square * constant)
+        return max((linear + root) / (2 * square), (linear - root) / (2 * square))
+
+    return point(mpmath.findroot(lambda w: mpmath.diff(point, w), (-4.0, -3.0)))
+
+
+def document() -> Document:
+    derivation = fa.derive(fa.symbolic_spec(output="mha"))
+    moments = product_moments(1 / GAMMA_KEY, (1 / HEADS, 1 / GAMMA_VALUE, 1 / GAMMA_OUT))
+    assert all(sp.expand(a - b) == 0 for a, b in zip(moments, derivation.normalized_moments(3)[1:], strict=True))
+    law = fa.law(fa.Attention.from_ratios(RATIO, RATIO, RATIO, n_heads=RATIO)).normalized()
+    pinned = Pinned(
+        "Right edge of the law of mean one for $h=\\gamma_K=\\gamma_V=\\gamma_O=16$, $\\beta=1$", law.edges[-1][1],
+        edge_by_minimum(derivation.scalar), "the smallest $-\\lambda$ over $w<0$ in <polynomial>, by a secant method,",
+        1e-12, digits=13,
+    )
+    return Document.of(
+        derivation, "05_mha", "Multi-head attention",
+        "With independent Gaussian values and output map the law is $\\rho\\boxtimes\\MP_{1/h}\\boxtimes"
+        "\\MP_{1/\\gamma_V}\\boxtimes\\pi_{\\gamma_O}$, of mean $\\gamma_O\\theta_1$. With $a=1/h$, $b=1/\\gamma_V$, "
+        "$o=1/\\gamma_O$, $g=1/\\gamma_K$ the second moment of mean one is $m_2=1+a+b+o+c^2g$.", pinned,
+    )
+
+
+if __name__ == "__main__":
+    print(publish(document(), Path(__file__).parent / "out"))
