@@ -72,7 +72,7 @@ _ABOUT = (
     "Each section states one claim, derives it step by step from the rules of the package freeattn, and ends with a "
     "number that was obtained in a second way. Sections are independent of each other: each lists what it assumes "
     "and its sources, and can be taken over by itself. All of this is written by programs, which derive the "
-    "equations and check every number; sentences, and the formulas in them, are written by hand."
+    "equations and check every number; sentences, and formulas that are not steps of a derivation, are written by hand."
 )
 
 
