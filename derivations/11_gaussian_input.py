@@ -87,7 +87,7 @@ def document() -> Document:
         "Two unknowns are left in <reduced-1> and <reduced-2>. With $\\eta=n/d$, $\\kappa=d_K/d$, $\\nu=d_V/d$, "
         "$\\omega=d_O/d$ and $\\sigma=-\\eta(1+zm)/h$ the trace at $(y_4,y_4)$ is $-(T+sR)/\\eta$, which fixes the "
         "second unknown. Then both equations hold where the one below does; that was checked exactly, as polynomials "
-        "in $m$ at one set of rational sizes and one rational $\\sigma$. Together with $\\sigma$ it is an equation in $z$ "
+        "in $m$ at one set of rational sizes and one rational $\\sigma$. With $\\sigma$ it is an equation in $z$ "
         "and $m$ alone, with the abbreviations that follow:"
     ), (Vanishing("closed", tuple(Term(part, one, one) for part in CLOSED)),
         *(Equation(f"short-{symbol}", symbol, value) for symbol, value in SHORT.items())))
