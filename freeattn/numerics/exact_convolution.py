@@ -88,9 +88,6 @@ class ExactConvolution(ExactSide):
         if not all(moment.is_Rational for group in groups for moment in group):
             raise NotCoveredError("exact moments of a convolution of laws whose moments are irrational: give digits=")
         found = _convolved(self.source, [[sp.QQ(int(m.p), int(m.q)) for m in group] for group in groups])
-        if self.source.operation == COMPRESSION:  # these are in the unit of the engine
-            t = sp.QQ(self.source.parameter.numerator, self.source.parameter.denominator)
-            found = tuple(m * t**k for k, m in enumerate(found, 1))
         if self.mean_one:
             found = tuple(m / found[0] ** k for k, m in enumerate(found, 1))
         return tuple(sp.QQ.to_sympy(m) for m in found)

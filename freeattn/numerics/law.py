@@ -306,7 +306,7 @@ class SpectralLaw:
         return worst
 
     def certify(self, z: Any, digits: int = DOUBLE_DIGITS) -> Any:
-        """A proved ball around m(z), and around the density at real z; raises CertificationError without a proof."""
+        """A proved ball around m(z), and the density at real z; CertificationError without a proof."""
         return self._certifier.point(z, digits)
 
     def certify_edges(self, digits: int = DOUBLE_DIGITS) -> Any:
@@ -337,6 +337,10 @@ class SpectralLaw:
         """κ_1 … κ_order, from the exact moments; mpmath numbers when digits > 15."""
         return self._transforms.free_cumulants(self, order, _digits(digits))
 
+    def curve(self) -> Any:
+        """The algebraic curve of m(z) over Q, where exact moments are rational (`numerics.transforms_of_laws`)."""
+        return self._transforms.curve(self)
+
     @property
     def _transforms(self) -> Any:
         return importlib.import_module("freeattn.numerics.transforms_of_laws")
@@ -364,8 +368,7 @@ def _rounded(value: Any, digits: int) -> Any:
 
 
 def _mp(value: Fraction | float, digits: int) -> Any:
-    context = own_context(digits + 10)
-    return as_number(context, value)
+    return as_number(own_context(digits + 10), value)
 
 
 def _one_number(name: str, value: Any, real: bool) -> Any:

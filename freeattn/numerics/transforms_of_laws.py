@@ -1,4 +1,4 @@
-"""Transforms of a law in numbers: ψ, η, R, S and free cumulants.
+"""Transforms of a law in numbers: ψ, η, R, S and free cumulants; and its algebraic curve, from exact moments.
 
 With m(z) = ∫ ν(dx)/(x − z), F = −1/m and H(z) = z − F(z):
 
@@ -19,12 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freeattn.errors import ConvergenceError, InputError
+from freeattn.errors import ConvergenceError, InputError, NotCoveredError
 from freeattn.model.precision import context_for_results
 from freeattn.numerics.cauchy_sums import CauchySums
 from freeattn.numerics.exact_convolution import cumulants_of
+from freeattn.theory.algebraic_curve import AlgebraicCurve
+from freeattn.theory.minimal_polynomial import minimal_polynomial
+from freeattn.theory.moment_series import MomentSeries
 
-__all__ = ["eta_transform", "free_cumulants", "hull", "psi", "r_transform", "s_transform"]
+__all__ = ["curve", "eta_transform", "free_cumulants", "hull", "psi", "r_transform", "s_transform"]
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -140,6 +143,24 @@ def free_cumulants(law: Any, order: int, digits: int = _DOUBLE_DIGITS) -> tuple[
     exact = cumulants_of(law, order, max(digits, _DOUBLE_DIGITS))
     values = [context.mpf(int(k.numerator)) / int(k.denominator) for k in exact]
     return tuple(float(value) if digits <= _DOUBLE_DIGITS else value for value in values)
+
+
+def curve(law: Any) -> AlgebraicCurve:
+    """P(z, m) = 0 over Q for the Stieltjes transform, found from exact moments modulo primes and verified with more.
+
+    Raises:
+        NotCoveredError: when moments are irrational, or no polynomial of the shapes that are tried fits.
+    """
+    def rational(order: int) -> Any:
+        moments = law.moments(order, exact=True)
+        if not all(moment.is_Rational for moment in moments):
+            raise NotCoveredError(
+                "a curve over Q of a law with irrational moments: derive(…).curve(values=…) takes rational θ₁ and θ₂"
+            )
+        return moments
+
+    rational(2)
+    return AlgebraicCurve.from_coefficients(minimal_polynomial(MomentSeries(rational)))
 
 
 def _real_r(sums: CauchySums, g: Array, low: float, high: float) -> Array:

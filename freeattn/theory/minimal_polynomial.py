@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import gcd, isqrt
+from typing import Any, Protocol
 
 from flint import fmpz, nmod_mat, nmod_poly
 
 from freeattn.errors import ConvergenceError, NotCoveredError
-from freeattn.theory.modular_series import BadPrimeError, ModularSeries
+from freeattn.theory.modular_series import BadPrimeError
 
 __all__ = ["Coefficients", "annihilates", "minimal_polynomial"]
 
@@ -39,7 +40,14 @@ _FIRST_PRIME = 2**62
 _MOST_PRIMES = 4000
 
 
-def minimal_polynomial(series: ModularSeries) -> Coefficients:
+class Series(Protocol):
+    """m as a power series in u = 1/z, modulo any prime but a few."""
+
+    def output(self, order: int, prime: int) -> Any:
+        """m modulo u^{order + 1} and the prime, an `nmod_poly`; BadPrimeError for a prime that does not do."""
+
+
+def minimal_polynomial(series: Series) -> Coefficients:
     """The coefficients of P, integers without common factor, P(z, m(z)) = 0.
 
     Raises:
@@ -57,7 +65,7 @@ def minimal_polynomial(series: ModularSeries) -> Coefficients:
     return found
 
 
-def annihilates(series: ModularSeries, coefficients: Coefficients, order: int, prime: int) -> bool:
+def annihilates(series: Series, coefficients: Coefficients, order: int, prime: int) -> bool:
     """Whether u^A P(1/u, m) vanishes modulo u^order and a prime, A the degree in z."""
     top = max(i for i, _ in coefficients)
     powers = _powers(series.output(order, prime), max(j for _, j in coefficients), order, prime)
@@ -82,7 +90,7 @@ def _columns(width: int, low: int, high: int) -> list[Monomial]:
     return sorted(strip, key=lambda powers: (powers[1], powers[0]))
 
 
-def _found(series: ModularSeries, primes: Iterator[int]) -> set[Monomial]:
+def _found(series: Series, primes: Iterator[int]) -> set[Monomial]:
     """The monomials that occur modulo a prime."""
     for width, low, high in _SHAPES:
         relation = _relation(series, _columns(width, -low, high), primes)
@@ -91,7 +99,7 @@ def _found(series: ModularSeries, primes: Iterator[int]) -> set[Monomial]:
     raise NotCoveredError(f"an algebraic curve of degree above {max(_SHAPES)[0]} in z, or one that is too wide")
 
 
-def _support(series: ModularSeries, first: set[Monomial], primes: Iterator[int]) -> tuple[Monomial, ...]:
+def _support(series: Series, first: set[Monomial], primes: Iterator[int]) -> tuple[Monomial, ...]:
     """The monomials that occur modulo one of two primes, in the order of columns."""
     differences = [j - i for i, j in first]
     columns = _columns(max(i for i, _ in first), min(differences), max(differences))
@@ -107,7 +115,7 @@ def _rows(columns: Sequence[Monomial]) -> tuple[int, int]:
     return start, start + len(columns) + _SPARE_ROWS
 
 
-def _relation(series: ModularSeries, columns: Sequence[Monomial], primes: Iterator[int]) -> Coefficients | None:
+def _relation(series: Series, columns: Sequence[Monomial], primes: Iterator[int]) -> Coefficients | None:
     """The first linear relation between the columns z^i m^j modulo the next good prime; None if there is none."""
     for prime in primes:
         try:
@@ -117,7 +125,7 @@ def _relation(series: ModularSeries, columns: Sequence[Monomial], primes: Iterat
     raise AssertionError("there are infinitely many primes")
 
 
-def _relation_modulo(series: ModularSeries, columns: Sequence[Monomial], prime: int) -> Coefficients | None:
+def _relation_modulo(series: Series, columns: Sequence[Monomial], prime: int) -> Coefficients | None:
     """The first column that depends on those before it, with coefficient one, and the others in terms of it."""
     start, stop = _rows(columns)
     top = max(i for i, _ in columns)
@@ -147,7 +155,7 @@ def _powers(m: nmod_poly, degree: int, order: int, prime: int) -> list[nmod_poly
 
 
 def _lifted(
-    series: ModularSeries, support: tuple[Monomial, ...], primes: Iterator[int]
+    series: Series, support: tuple[Monomial, ...], primes: Iterator[int]
 ) -> tuple[Coefficients, int]:
     """The integer coefficients, and the number of primes that gave them."""
     modulus, residues, guess = 1, [0] * len(support), None

@@ -336,3 +336,24 @@ def test_refusals(attention: fa.SpectralLaw) -> None:
 def test_point_masses_shift_where_there_is_a_curve() -> None:
     shifted = fa.free_sum(MarchenkoPastur(HALF), PointMass(1))
     assert shifted.edges == fa.law(Image(MarchenkoPastur(HALF), (1, 1))).edges
+
+
+@pytest.mark.parametrize("name", ["sum", "product", "corner", "signs"])
+def test_curves_from_exact_moments(name: str) -> None:
+    half, third = sp.Rational(1, 2), sp.Rational(1, 3)
+    three = fa.law(Discrete((0, 1, 3), (third, third, third)))
+    coin, wide = fa.law(Discrete((-1, 1), (half, half))), fa.law(MarchenkoPastur(half))
+    law = {
+        "sum": lambda: fa.free_sum(three, three), "product": lambda: fa.free_product(three, wide),
+        "corner": lambda: fa.free_compression(three, Fraction(1, 2)), "signs": lambda: fa.free_sum(coin, coin),
+    }[name]()
+    curve = law.curve()
+    for z in (1 + 1j, 0.2 - 0.7j):
+        assert abs(curve.residual(z, complex(law.stieltjes(z)))) < 1e-12
+        assert abs(curve.residual(z, 1.01 * complex(law.stieltjes(z)))) > 1e-6
+    assert [float(m) for m in law.moments(4, exact=True)] == pytest.approx(law.moments(4), rel=1e-12)
+
+
+def test_a_curve_needs_rational_moments() -> None:
+    with pytest.raises(fa.NotCoveredError, match="irrational"):
+        fa.law(fa.architecture("bert-base", n_tokens=512)).curve()
