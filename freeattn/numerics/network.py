@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -96,13 +97,14 @@ class NetworkEngine(PanelEngine):
         for refine in _REFINEMENTS:
             for _ in range(_MOST_GAPS):
                 try:
-                    stretches = find_stretches(self._axis, size, signed, refine, self._extra)
+                    found = find_stretches(self._axis, size, signed, refine, self._extra)
+                    stretches = tuple(map(self._sharpened, found))
                     panels = tuple(self._panels_of(stretch) for stretch in stretches)
-                    found = sum(panel.mass for panel in panels)
-                    if abs(found - mass) <= _MASS_TOLERANCE:
+                    total = sum(panel.mass for panel in panels)
+                    if abs(total - mass) <= _MASS_TOLERANCE:
                         return stretches, panels
                     last = BranchError(
-                        f"the bands found hold mass {found:.12g} instead of {mass:.12g}: one is missing or wrong"
+                        f"the bands found hold mass {total:.12g} instead of {mass:.12g}: one is missing or wrong"
                     )
                 except _GapInsideError as gap:
                     self._extra, last = np.concatenate([self._extra, gap.points]), gap
@@ -111,6 +113,15 @@ class NetworkEngine(PanelEngine):
                     last = BranchError(str(error))
                 break
         raise last
+
+    def _sharpened(self, stretch: Stretch) -> Stretch:
+        """With edges that doubles know to less than their last digits, as tiny ones, by many digits."""
+        def sharp(fold: Fold | None) -> Fold | None:
+            if fold is None or fold.sharp:
+                return fold
+            return replace(fold, x=float(self._traces(_DOUBLE_EDGES).fold(fold)), sharp=True)
+
+        return replace(stretch, left=sharp(stretch.left), right=sharp(stretch.right))
 
     def _panels_of(self, stretch: Stretch) -> PanelBand:
         left, right = stretch.ends

@@ -34,6 +34,7 @@ _ROOT = Fraction(2, 3)  # ρ ~ √|x|
 _BESIDE_ROOT = 1e-9  # of the size of the law: where its power is measured, as ρ ~ √|x| is lost in rounding nearer to 0
 _WEAKEST = -0.22  # power of x that counts as a hard edge while a band is followed towards 0
 _DIVERGES = -0.02  # power of |x| below which ρ is taken to diverge at 0
+_STEADY = 1e-3  # change of the power of x from point to point: a passing one changes by 0.02 and more
 _POWER_TOLERANCE = 0.02  # of the power of x near 0, where corrections are of relative order x^{1/k}
 _NO_FOLD = 1e-8  # relative: Newton's method finds a square-root edge from much farther away
 _AMBIGUOUS = 1e-7  # relative distance from an edge within which rounding decides on which side a point seems to lie
@@ -118,9 +119,11 @@ def _half(axis: Axis, size: float, signed: bool, refine: int, extra: Real) -> li
         if last == x.size - 1:
             raise BranchError(f"the grid ends inside a band, at x = {x[last]:.6g}")
         outer = _edge(axis, (x[last], u[last]), x[last + 1])
-        inner = _edge(axis, (x[first], u[first]), x[first - 1]) if first else None
-        order = Fraction(1) if first else _order(axis, x[0], u[0], signed)
-        if signed and not first and order == 1:
+        inner, order = (
+            (_edge(axis, (x[first], u[first]), x[first - 1]), Fraction(1)) if first
+            else _innermost_end(axis, x[0], u[0], signed)
+        )
+        if signed and inner is None and order == 1:
             near = group[np.argmin(np.abs(np.log(x[group] / size / _BESIDE_ROOT)))]
             order = _ROOT if abs(axis.power(u[near], x[near]) - 0.5) < _POWER_TOLERANCE else order
         left, right = (inner, outer) if size > 0 else (outer, inner)
@@ -131,18 +134,18 @@ def _half(axis: Axis, size: float, signed: bool, refine: int, extra: Real) -> li
 def _scanned(axis: Axis, size: float, innermost: float, refine: int, extra: Real) -> Points:
     """Points of one half of the axis: near the size of the law, and on outwards and inwards while still in a band.
 
-    A finer grid also looks further inwards where the near part ends in a gap.
+    A finer grid looks further inwards too: a band may hide below a gap there.
     """
     x = np.concatenate([size * 10.0 ** np.arange(*_NEAR_DECADES, 1 / (refine * _FINE)), extra])
+    if refine > 1:
+        x = np.concatenate([size * 10.0 ** np.arange(_NEAR_DECADES[0] - _INWARDS, _NEAR_DECADES[0], 1 / _FINE), x])
     x = x[np.argsort(np.abs(x))]
-    found = [(x, *axis.classify(x))]
-    status, u = found[0][1:]
-    if refine > 1 and status[0] == GAP:
-        x = size * 10.0 ** np.arange(_NEAR_DECADES[0] - _INWARDS, _NEAR_DECADES[0], 1 / _FINE)
-        found.append((x, *axis.classify(x)))
+    status, u = axis.classify(x)
+    found, known = [(x, status, u)], np.flatnonzero(status != UNKNOWN)
     for place, factor, end in ((0, 10.0 ** (-1 / _COARSE), innermost), (-1, 10.0, _FAR_DECADES[1])):
-        if status[place] == BAND:
-            found.append(_tracked(axis, found[0][0][place], u[place], factor, (size * 10.0**end, size)))
+        if known.size and status[known[place]] == BAND:
+            start = known[place]
+            found.append(_tracked(axis, x[start], u[start], factor, (size * 10.0**end, size)))
     return tuple(np.concatenate([part[k] for part in found]) for k in range(3))  # type: ignore[return-value]
 
 
@@ -153,8 +156,8 @@ def _tracked(axis: Axis, x: float, u: Complex, factor: float, scale: tuple[float
     """
     points: list[float] = []
     solutions: list[Complex] = []
-    (end, size), status = scale, BAND
-    while abs(np.log(x / end)) > abs(np.log(factor)) and status == BAND and not _is_power_law(axis, x, u, size):
+    (end, size), status, before, power = scale, BAND, np.nan, axis.power(u, x)
+    while abs(np.log(x / end)) > abs(np.log(factor)) and status == BAND and not _is_power_law(power, before, x / size):
         here, there = np.array([x]), np.array([x * factor])
         following, good = axis.in_band(axis.predicted(u[None], here, there), there)
         if good[0]:
@@ -165,6 +168,7 @@ def _tracked(axis: Axis, x: float, u: Complex, factor: float, scale: tuple[float
                 kinds, following = axis.classify(there)
             status, u = int(kinds[0]), following[0]
         x = float(there[0])
+        before, power = power, axis.power(u, x)
         points.append(x)
         solutions.append(following[0])
     kinds = np.full(len(points), BAND)
@@ -172,19 +176,39 @@ def _tracked(axis: Axis, x: float, u: Complex, factor: float, scale: tuple[float
     return np.array(points), kinds, np.array(solutions).reshape(len(points), -1)
 
 
-def _is_power_law(axis: Axis, x: float, u: Complex, size: float) -> bool:
-    """Whether ρ ~ x^{1/k − 1} has held so far towards 0 that doubles would not see it end."""
-    power = axis.power(u, x)
-    if not -1 < power < _WEAKEST:
+def _is_power_law(power: float, before: float, share: float) -> bool:
+    """Whether ρ ~ x^{1/k − 1} has held so far towards 0 that doubles would not see it end.
+
+    Args:
+        power: of x at a point.
+        before: the same at the point before: a power that still changes is on its way to another.
+        share: |x| over the size of the law.
+    """
+    if not -1 < power < _WEAKEST or not abs(power - before) < _STEADY:
         return False
     order = _nearest_order(power)
-    return abs(float(1 / order) - 1 - power) < _POWER_TOLERANCE and abs(x / size) ** float(1 / order) < _VANISHING
+    return abs(float(1 / order) - 1 - power) < _POWER_TOLERANCE and abs(share) ** float(1 / order) < _VANISHING
 
 
 def _nearest_order(power: float) -> Fraction:
     """k of the power 1/k − 1: a multiple of 1/2, or that of a square root of singular values, ρ ~ x^{−1/4}."""
     found = Fraction(max(round(2 / (1 + power)), 1), 2)
     return min(found, _ROOT_OF_SINGULAR_VALUES, key=lambda order: abs(float(1 / order) - 1 - power))
+
+
+def _innermost_end(axis: Axis, x: float, u: Complex, signed: bool) -> tuple[Fold | None, Fraction]:
+    """The end of a band below which no gap was seen: its order at 0, or a fold where rounding hides the gap.
+
+    Raises:
+        BranchError: when it is neither.
+    """
+    try:
+        return None, _order(axis, x, u, signed)
+    except BranchError:
+        fold = _from_band(axis, x, u)
+        if fold is None or not 0 < fold.x / x < 1:
+            raise
+        return fold, Fraction(1)
 
 
 def _order(axis: Axis, x: float, u: Complex, signed: bool) -> Fraction:
