@@ -128,10 +128,29 @@ class NetworkEngine(PanelEngine):
         order = stretch.map_order
         hard_right = bool(order) and stretch.right is None
 
-        def solve(x: Array, start: Complex | None) -> tuple[Complex, Array]:
-            return self._solve_band(x, self._from_nearest(stretch, x) if start is None else start, stretch)
+        beneath, band_map = stretch.negligible(self._axis), BandMap(left, right, order, hard_right)
 
-        return build_panels(BandMap(left, right, order, hard_right), solve, _RESOLVED)
+        def solve(x: Array, start: Complex | None) -> tuple[Complex, Array]:
+            u, known = self._from_nearest(stretch, x), np.abs(x) >= beneath
+            u[known] = self._solve_band(x[known], (u if start is None else start)[known], stretch)[0]
+            return u, self._density_of(u, x)
+
+        def solve_precisely(x: Array, start: Complex | None) -> tuple[Complex, Array]:
+            u, rho = solve(x, start)
+            return u, self._refined(u, x, rho, np.abs(x) >= beneath)
+
+        try:
+            return build_panels(band_map, solve, _RESOLVED)
+        except ConvergenceError:  # rounding that panels cannot resolve: many digits where doubles keep few
+            return build_panels(band_map, solve_precisely, _RESOLVED)
+
+    def _refined(self, u: Complex, x: Array, rho: Array, known: NDArray[np.bool_]) -> Array:
+        """ρ by many digits at the known points where rounding of doubles is more than panels resolve."""
+        points, precise = x.astype(complex), self._traces(_DOUBLE_EDGES)
+        error = self._equation.output_error(u, points, self._equation.matrices(u, points))
+        for k in np.flatnonzero(known & ~(error <= _RESOLVED * np.pi * rho)):
+            rho[k] = float(precise.context.im(precise.stieltjes(u[k], precise.context.mpf(x[k])))) / np.pi
+        return rho
 
     @property
     def panels(self) -> tuple[PanelBand, ...]:
@@ -153,13 +172,17 @@ class NetworkEngine(PanelEngine):
         if not good.all():
             u[~good], good[~good] = self._axis.in_band(self._from_nearest(stretch, x[~good]), x[~good])
         if not good.all():
+            u[~good], good[~good] = self._axis.in_band(stretch.beside_edge(x[~good], u[~good]), x[~good])
+        if not good.all():
             status, u[~good] = self._axis.classify(x[~good])
             if (status == GAP).any():
                 raise _GapInsideError(x[~good][status == GAP])
             if not (status == BAND).all():
                 raise BranchError(f"no physical root at x = {x[~good][status != BAND][0]:.17g} inside a band")
-        matrices = self._equation.matrices(u, x.astype(complex))
-        return u, self._equation.output(matrices).imag / np.pi
+        return u, self._density_of(u, x)
+
+    def _density_of(self, u: Complex, x: Array) -> Array:
+        return self._output(u, x.astype(complex)).imag / np.pi
 
     # Bands -----------------------------------------------------------------------------------------------------
 

@@ -34,8 +34,9 @@ _ROOT = Fraction(2, 3)  # ρ ~ √|x|
 _BESIDE_ROOT = 1e-9  # of the size of the law: where its power is measured, as ρ ~ √|x| is lost in rounding nearer to 0
 _WEAKEST = -0.22  # power of x that counts as a hard edge while a band is followed towards 0
 _DIVERGES = -0.02  # power of |x| below which ρ is taken to diverge at 0
-_STEADY = 1e-3  # change of the power of x from point to point: a passing one changes by 0.02 and more
+_STEADY = 1e-5  # change of the power of x from point to point; one that passes to another changes by 0.02 and more
 _POWER_TOLERANCE = 0.02  # of the power of x near 0, where corrections are of relative order x^{1/k}
+_UNSEEN = 1e-14  # of mass: below the rounding of the whole
 _NO_FOLD = 1e-8  # relative: Newton's method finds a square-root edge from much farther away
 _AMBIGUOUS = 1e-7  # relative distance from an edge within which rounding decides on which side a point seems to lie
 _NOWHERE: Real = np.zeros(0)
@@ -72,6 +73,32 @@ class Stretch:
             distance = np.abs(np.log(np.abs(x[:, None] / self.x)))
         index = np.argmin(np.where(x[:, None] * self.x > 0, distance, np.inf), axis=1)
         return self.x[index], self.traces[index]
+
+
+    def beside_edge(self, x: Real, start: Complex) -> Complex:
+        """Starts at points between an edge and the known point next to it: u − u_e ~ i·√|x − x_e|; others as given."""
+        found = start.copy()
+        for fold, inside in ((self.left, x < self.x.min()), (self.right, x > self.x.max())):
+            if fold is None or not inside.any():
+                continue
+            known = np.argmin(np.abs(self.x - fold.x))
+            share = ((x[inside] - fold.x) / (self.x[known] - fold.x))[:, None]
+            change = self.traces[known] - fold.traces
+            found[inside] = fold.traces + change.real * share + 1j * change.imag * np.sqrt(share)
+        return found
+
+    def negligible(self, axis: Axis) -> float:
+        """|x| below which the power law of a hard edge stands for the solution, which doubles cannot resolve there.
+
+        The mass below the innermost known point, times how far the power still is from its limit, must be rounding.
+        """
+        if self.order <= 1:
+            return 0.0
+        innermost, order = int(np.argmin(np.abs(self.x))), float(self.order)
+        x, u = float(self.x[innermost]), self.traces[innermost]
+        m = axis.equation.output(axis.equation.matrices(u[None], np.array([x + 0j])))[0]
+        mass, change = order * abs(x) * m.imag / np.pi, abs(axis.power(u, x) + 1 - 1 / order)
+        return abs(x) if mass * change <= _UNSEEN else 0.0
 
 
 def find_stretches(
@@ -205,10 +232,26 @@ def _innermost_end(axis: Axis, x: float, u: Complex, signed: bool) -> tuple[Fold
     try:
         return None, _order(axis, x, u, signed)
     except BranchError:
-        fold = _from_band(axis, x, u)
-        if fold is None or not 0 < fold.x / x < 1:
+        fold = _followed(axis, x, u)
+        if fold is None:
             raise
         return fold, Fraction(1)
+
+
+def _followed(axis: Axis, x: float, u: Complex) -> Fold | None:
+    """The fold a step inwards from a point in a band, by smaller and smaller steps; None when there is none."""
+    factor = 10.0 ** (-1 / _COARSE)
+    for _ in range(_HALVINGS):
+        fold = _from_band(axis, x, u)
+        if fold is not None and factor < fold.x / x < 1:
+            return fold
+        here, there = np.array([x]), np.array([x * factor])
+        following, good = axis.in_band(axis.predicted(u[None], here, there), there)
+        if good[0]:
+            x, u = float(there[0]), following[0]
+        else:
+            factor = float(np.sqrt(factor))
+    return None
 
 
 def _order(axis: Axis, x: float, u: Complex, signed: bool) -> Fraction:
