@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -24,6 +23,7 @@ from freeattn.numerics.panel_engine import PanelEngine, near_edge
 from freeattn.numerics.precise_integrals import PreciseIntegrals, as_number
 from freeattn.numerics.precise_traces import PreciseTraces
 from freeattn.numerics.real_axis import BAND, GAP, Axis
+from freeattn.numerics.refinement import refined_density, sharpened
 from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
 from freeattn.numerics.trace_equation import ChordDensities
@@ -98,7 +98,8 @@ class NetworkEngine(PanelEngine):
             for _ in range(_MOST_GAPS):
                 try:
                     found = find_stretches(self._axis, size, signed, refine, self._extra)
-                    stretches = tuple(map(self._sharpened, found))
+                    sharp = all(stretch.sharp for stretch in found)
+                    stretches = found if sharp else tuple(sharpened(s, self._traces(_DOUBLE_EDGES)) for s in found)
                     panels = tuple(self._panels_of(stretch) for stretch in stretches)
                     total = sum(panel.mass for panel in panels)
                     if abs(total - mass) <= _MASS_TOLERANCE:
@@ -114,43 +115,25 @@ class NetworkEngine(PanelEngine):
                 break
         raise last
 
-    def _sharpened(self, stretch: Stretch) -> Stretch:
-        """With edges that doubles know to less than their last digits, as tiny ones, by many digits."""
-        def sharp(fold: Fold | None) -> Fold | None:
-            if fold is None or fold.sharp:
-                return fold
-            return replace(fold, x=float(self._traces(_DOUBLE_EDGES).fold(fold)), sharp=True)
-
-        return replace(stretch, left=sharp(stretch.left), right=sharp(stretch.right))
-
     def _panels_of(self, stretch: Stretch) -> PanelBand:
         left, right = stretch.ends
         order = stretch.map_order
         hard_right = bool(order) and stretch.right is None
 
-        beneath, band_map = stretch.negligible(self._axis), BandMap(left, right, order, hard_right)
+        band_map, tail = BandMap(left, right, order, hard_right), stretch.tail(self._axis)
 
-        def solve(x: Array, start: Complex | None) -> tuple[Complex, Array]:
-            u, known = self._from_nearest(stretch, x), np.abs(x) >= beneath
-            u[known] = self._solve_band(x[known], (u if start is None else start)[known], stretch)[0]
-            return u, self._density_of(u, x)
-
-        def solve_precisely(x: Array, start: Complex | None) -> tuple[Complex, Array]:
-            u, rho = solve(x, start)
-            return u, self._refined(u, x, rho, np.abs(x) >= beneath)
+        def solved(x: Array, start: Complex | None, precise: PreciseTraces | None = None) -> tuple[Complex, Array]:
+            u, rho, known = self._from_nearest(stretch, x), tail.density(x), np.abs(x) >= tail.beneath
+            u[known], rho[known] = self._solve_band(x[known], (u if start is None else start)[known], stretch)
+            if precise is not None:
+                rho[known] = refined_density(self._equation, precise, u[known], x[known], _RESOLVED)
+            return u, rho
 
         try:
-            return build_panels(band_map, solve, _RESOLVED)
-        except ConvergenceError:  # rounding that panels cannot resolve: many digits where doubles keep few
-            return build_panels(band_map, solve_precisely, _RESOLVED)
-
-    def _refined(self, u: Complex, x: Array, rho: Array, known: NDArray[np.bool_]) -> Array:
-        """ρ by many digits at the known points where rounding of doubles is more than panels resolve."""
-        points, precise = x.astype(complex), self._traces(_DOUBLE_EDGES)
-        error = self._equation.output_error(u, points, self._equation.matrices(u, points))
-        for k in np.flatnonzero(known & ~(error <= _RESOLVED * np.pi * rho)):
-            rho[k] = float(precise.context.im(precise.stieltjes(u[k], precise.context.mpf(x[k])))) / np.pi
-        return rho
+            return build_panels(band_map, solved, _RESOLVED)
+        except ConvergenceError:  # panels do not resolve rounding: more digits where doubles keep few
+            precise = self._traces(_DOUBLE_EDGES)
+            return build_panels(band_map, lambda x, start: solved(x, start, precise), _RESOLVED)
 
     @property
     def panels(self) -> tuple[PanelBand, ...]:
@@ -179,10 +162,7 @@ class NetworkEngine(PanelEngine):
                 raise _GapInsideError(x[~good][status == GAP])
             if not (status == BAND).all():
                 raise BranchError(f"no physical root at x = {x[~good][status != BAND][0]:.17g} inside a band")
-        return u, self._density_of(u, x)
-
-    def _density_of(self, u: Complex, x: Array) -> Array:
-        return self._output(u, x.astype(complex)).imag / np.pi
+        return u, self._output(u, x.astype(complex)).imag / np.pi
 
     # Bands -----------------------------------------------------------------------------------------------------
 

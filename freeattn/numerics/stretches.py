@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from freeattn.errors import BranchError, ConvergenceError, NotCoveredError
 from freeattn.numerics.folds import Fold, find_fold
 from freeattn.numerics.real_axis import BAND, GAP, UNKNOWN, Axis
 
-__all__ = ["Stretch", "find_stretches"]
+__all__ = ["Stretch", "Tail", "find_stretches"]
 
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -43,6 +44,19 @@ _NOWHERE: Real = np.zeros(0)
 _HALVINGS = 60  # of an interval that holds an edge
 
 
+class Tail(NamedTuple):
+    """ρ = innermost·|x/beneath|^power for |x| < beneath, where doubles do not resolve the equation."""
+
+    beneath: float
+    innermost: float
+    power: float
+
+    def density(self, x: Real) -> Real:
+        """ρ; 0 where the law does not hold."""
+        share = np.abs(x) / self.beneath if self.beneath else np.ones(x.shape)
+        return np.where(share < 1, self.innermost * share**self.power, 0.0)
+
+
 @dataclass(frozen=True)
 class Stretch:
     """One band: its edges (None for an end at 0 where the density meets no fold), solutions at points inside, and the
@@ -67,6 +81,11 @@ class Stretch:
         """(left, right)."""
         return (self.left.x if self.left else 0.0), (self.right.x if self.right else 0.0)
 
+    @property
+    def sharp(self) -> bool:
+        """Whether both edges are good to a few ulps."""
+        return all(fold is None or fold.sharp for fold in (self.left, self.right))
+
     def nearest(self, x: Real) -> tuple[Real, Complex]:
         """The points inside that are nearest to the given ones on a logarithmic scale, and the solutions there."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -87,18 +106,18 @@ class Stretch:
             found[inside] = fold.traces + change.real * share + 1j * change.imag * np.sqrt(share)
         return found
 
-    def negligible(self, axis: Axis) -> float:
-        """|x| below which the power law of a hard edge stands for the solution, which doubles cannot resolve there.
+    def tail(self, axis: Axis) -> Tail:
+        """The power law below the innermost known point of a hard edge; nothing where its error would be seen.
 
-        The mass below the innermost known point, times how far the power still is from its limit, must be rounding.
+        That error is the mass there times how far the power still is from its limit.
         """
         if self.order <= 1:
-            return 0.0
+            return Tail(0.0, 0.0, 0.0)
         innermost, order = int(np.argmin(np.abs(self.x))), float(self.order)
         x, u = float(self.x[innermost]), self.traces[innermost]
-        m = axis.equation.output(axis.equation.matrices(u[None], np.array([x + 0j])))[0]
-        mass, change = order * abs(x) * m.imag / np.pi, abs(axis.power(u, x) + 1 - 1 / order)
-        return abs(x) if mass * change <= _UNSEEN else 0.0
+        density = float(axis.equation.output(axis.equation.matrices(u[None], np.array([x + 0j])))[0].imag / np.pi)
+        error = order * abs(x) * density * abs(axis.power(u, x) + 1 - 1 / order)
+        return Tail(abs(x) if error <= _UNSEEN else 0.0, density, 1 / order - 1)
 
 
 def find_stretches(
