@@ -30,7 +30,8 @@ def covariance(*eigenvalues):
 
 TINY = {  # γ_O = 1 ± 10⁻⁶ or γ_V(1 + 10⁻⁶)
     "key-value": (
-        layer("73810/3517", "73810/3517", ABOVE, "71/1726", n_heads=2, beta=Fraction(353, 5933), tie="key-value"), 1e-12),
+        layer("73810/3517", "73810/3517", ABOVE, "71/1726", n_heads=2, beta=Fraction(353, 5933), tie="key-value"),
+        1e-12),
     "key-value, wide": (
         layer("444081/9610", "444081/9610", ABOVE, "401/7115", n_heads=2, beta=Fraction(12583, 7948), tie="key-value"),
         1e-12),
