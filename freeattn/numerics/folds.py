@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.numerics.trace_equation import EPSILON, TraceEquation
+from freeattn.numerics.trace_equation import EPSILON, TOLERANCE, TraceEquation
 
 __all__ = ["RANK_TOLERANCE", "Fold", "Frame", "bordered_system", "find_fold", "framed"]
 
@@ -24,16 +24,19 @@ Real = NDArray[np.float64]
 _STEPS = 30
 RANK_TOLERANCE = 1e-11  # of singular values of the bordered matrix, in natural units: below is rounding
 _SETTLED = 64 * EPSILON  # relative change of x in a last step
+_ROUNDED = 1e-7  # the same where terms cancel, as at an edge that is tiny: steps do not shrink below their rounding
+_SHRINKING = 0.25  # at least, of steps that have not reached rounding
 _SEMIDEFINITE = 1e-6  # relative: eigenvalues of the direction that may be on the wrong side
 
 
 @dataclass(frozen=True)
 class Fold:
-    """An edge: x, the real traces there, and the null vector of the Jacobian."""
+    """An edge: x, the real traces there, the null vector of the Jacobian, and whether x is good to a few ulps."""
 
     x: float
     traces: Real
     direction: Real
+    sharp: bool = True
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ def find_fold(equation: TraceEquation, x: float, traces: Real, direction: Real) 
     """The fold that Newton's method reaches from a guess; None when it reaches none, or one of another branch."""
     count = equation.count
     frame = framed(np.maximum(np.abs(traces), np.finfo(float).tiny), x, direction)
-    u, phi = traces.astype(float), frame.direction
+    u, phi, last = traces.astype(float), frame.direction, np.inf
     for _ in range(_STEPS):
         with np.errstate(all="ignore"):
             residual, matrix = bordered_system(equation, u, x, phi, frame.gauge)
@@ -73,9 +76,16 @@ def find_fold(equation: TraceEquation, x: float, traces: Real, direction: Real) 
         if not np.isfinite(step).all():
             return None
         u, x, phi = u + step[:count], x + step[count], phi + step[count + 1 :]
-        if abs(step[count]) <= _SETTLED * abs(x):
-            return Fold(float(x), u, phi) if _on_physical_branch(equation, u, x, phi) else None
+        change, sharp = abs(step[count] / x), abs(step[count]) <= _SETTLED * abs(x)
+        if sharp or (change <= _ROUNDED and change > _SHRINKING * last and _is_root(equation, u, x)):
+            return Fold(float(x), u, phi, bool(sharp)) if _on_physical_branch(equation, u, x, phi) else None
+        last = change
     return None
+
+
+def _is_root(equation: TraceEquation, u: Real, x: float) -> bool:
+    """Whether F vanishes to rounding."""
+    return bool(equation.evaluate(u[None], np.array([x])).residual[0] <= TOLERANCE)
 
 
 def bordered_system(equation: TraceEquation, u: Real, x: float, phi: Real, gauge: Real) -> tuple[Real, Real]:

@@ -23,6 +23,7 @@ from freeattn.numerics.panel_engine import PanelEngine, near_edge
 from freeattn.numerics.precise_integrals import PreciseIntegrals, as_number
 from freeattn.numerics.precise_traces import PreciseTraces
 from freeattn.numerics.real_axis import BAND, GAP, Axis
+from freeattn.numerics.refinement import refined_density, sharpened
 from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
 from freeattn.numerics.trace_equation import ChordDensities
@@ -96,13 +97,15 @@ class NetworkEngine(PanelEngine):
         for refine in _REFINEMENTS:
             for _ in range(_MOST_GAPS):
                 try:
-                    stretches = find_stretches(self._axis, size, signed, refine, self._extra)
+                    found = find_stretches(self._axis, size, signed, refine, self._extra)
+                    sharp = all(stretch.sharp for stretch in found)
+                    stretches = found if sharp else tuple(sharpened(s, self._traces(_DOUBLE_EDGES)) for s in found)
                     panels = tuple(self._panels_of(stretch) for stretch in stretches)
-                    found = sum(panel.mass for panel in panels)
-                    if abs(found - mass) <= _MASS_TOLERANCE:
+                    total = sum(panel.mass for panel in panels)
+                    if abs(total - mass) <= _MASS_TOLERANCE:
                         return stretches, panels
                     last = BranchError(
-                        f"the bands found hold mass {found:.12g} instead of {mass:.12g}: one is missing or wrong"
+                        f"the bands found hold mass {total:.12g} instead of {mass:.12g}: one is missing or wrong"
                     )
                 except _GapInsideError as gap:
                     self._extra, last = np.concatenate([self._extra, gap.points]), gap
@@ -117,10 +120,20 @@ class NetworkEngine(PanelEngine):
         order = stretch.map_order
         hard_right = bool(order) and stretch.right is None
 
-        def solve(x: Array, start: Complex | None) -> tuple[Complex, Array]:
-            return self._solve_band(x, self._from_nearest(stretch, x) if start is None else start, stretch)
+        band_map, tail = BandMap(left, right, order, hard_right), stretch.tail(self._axis)
 
-        return build_panels(BandMap(left, right, order, hard_right), solve, _RESOLVED)
+        def solved(x: Array, start: Complex | None, precise: PreciseTraces | None = None) -> tuple[Complex, Array]:
+            u, rho, known = self._from_nearest(stretch, x), tail.density(x), np.abs(x) >= tail.beneath
+            u[known], rho[known] = self._solve_band(x[known], (u if start is None else start)[known], stretch)
+            if precise is not None:
+                rho[known] = refined_density(self._equation, precise, u[known], x[known], _RESOLVED)
+            return u, rho
+
+        try:
+            return build_panels(band_map, solved, _RESOLVED)
+        except ConvergenceError:  # panels do not resolve rounding: more digits where doubles keep few
+            precise = self._traces(_DOUBLE_EDGES)
+            return build_panels(band_map, lambda x, start: solved(x, start, precise), _RESOLVED)
 
     @property
     def panels(self) -> tuple[PanelBand, ...]:
@@ -142,13 +155,14 @@ class NetworkEngine(PanelEngine):
         if not good.all():
             u[~good], good[~good] = self._axis.in_band(self._from_nearest(stretch, x[~good]), x[~good])
         if not good.all():
+            u[~good], good[~good] = self._axis.in_band(stretch.beside_edge(x[~good], u[~good]), x[~good])
+        if not good.all():
             status, u[~good] = self._axis.classify(x[~good])
             if (status == GAP).any():
                 raise _GapInsideError(x[~good][status == GAP])
             if not (status == BAND).all():
                 raise BranchError(f"no physical root at x = {x[~good][status != BAND][0]:.17g} inside a band")
-        matrices = self._equation.matrices(u, x.astype(complex))
-        return u, self._equation.output(matrices).imag / np.pi
+        return u, self._output(u, x.astype(complex)).imag / np.pi
 
     # Bands -----------------------------------------------------------------------------------------------------
 

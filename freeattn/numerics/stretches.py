@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from freeattn.errors import BranchError, ConvergenceError, NotCoveredError
 from freeattn.numerics.folds import Fold, find_fold
 from freeattn.numerics.real_axis import BAND, GAP, UNKNOWN, Axis
 
-__all__ = ["Stretch", "find_stretches"]
+__all__ = ["Stretch", "Tail", "find_stretches"]
 
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -34,11 +35,26 @@ _ROOT = Fraction(2, 3)  # ρ ~ √|x|
 _BESIDE_ROOT = 1e-9  # of the size of the law: where its power is measured, as ρ ~ √|x| is lost in rounding nearer to 0
 _WEAKEST = -0.22  # power of x that counts as a hard edge while a band is followed towards 0
 _DIVERGES = -0.02  # power of |x| below which ρ is taken to diverge at 0
+_STEADY = 1e-5  # change of the power of x from point to point; one that passes to another changes by 0.02 and more
 _POWER_TOLERANCE = 0.02  # of the power of x near 0, where corrections are of relative order x^{1/k}
+_UNSEEN = 1e-14  # of mass: below the rounding of the whole
 _NO_FOLD = 1e-8  # relative: Newton's method finds a square-root edge from much farther away
 _AMBIGUOUS = 1e-7  # relative distance from an edge within which rounding decides on which side a point seems to lie
 _NOWHERE: Real = np.zeros(0)
 _HALVINGS = 60  # of an interval that holds an edge
+
+
+class Tail(NamedTuple):
+    """ρ = innermost·|x/beneath|^power for |x| < beneath, where doubles do not resolve the equation."""
+
+    beneath: float
+    innermost: float
+    power: float
+
+    def density(self, x: Real) -> Real:
+        """ρ; 0 where the law does not hold."""
+        share = np.abs(x) / self.beneath if self.beneath else np.ones(x.shape)
+        return np.where(share < 1, self.innermost * share**self.power, 0.0)
 
 
 @dataclass(frozen=True)
@@ -65,12 +81,43 @@ class Stretch:
         """(left, right)."""
         return (self.left.x if self.left else 0.0), (self.right.x if self.right else 0.0)
 
+    @property
+    def sharp(self) -> bool:
+        """Whether both edges are good to a few ulps."""
+        return all(fold is None or fold.sharp for fold in (self.left, self.right))
+
     def nearest(self, x: Real) -> tuple[Real, Complex]:
         """The points inside that are nearest to the given ones on a logarithmic scale, and the solutions there."""
         with np.errstate(divide="ignore", invalid="ignore"):
             distance = np.abs(np.log(np.abs(x[:, None] / self.x)))
         index = np.argmin(np.where(x[:, None] * self.x > 0, distance, np.inf), axis=1)
         return self.x[index], self.traces[index]
+
+
+    def beside_edge(self, x: Real, start: Complex) -> Complex:
+        """Starts at points between an edge and the known point next to it: u − u_e ~ i·√|x − x_e|; others as given."""
+        found = start.copy()
+        for fold, inside in ((self.left, x < self.x.min()), (self.right, x > self.x.max())):
+            if fold is None or not inside.any():
+                continue
+            known = np.argmin(np.abs(self.x - fold.x))
+            share = ((x[inside] - fold.x) / (self.x[known] - fold.x))[:, None]
+            change = self.traces[known] - fold.traces
+            found[inside] = fold.traces + change.real * share + 1j * change.imag * np.sqrt(share)
+        return found
+
+    def tail(self, axis: Axis) -> Tail:
+        """The power law below the innermost known point of a hard edge; nothing where its error would be seen.
+
+        That error is the mass there times how far the power still is from its limit.
+        """
+        if self.order <= 1:
+            return Tail(0.0, 0.0, 0.0)
+        innermost, order = int(np.argmin(np.abs(self.x))), float(self.order)
+        x, u = float(self.x[innermost]), self.traces[innermost]
+        density = float(axis.equation.output(axis.equation.matrices(u[None], np.array([x + 0j])))[0].imag / np.pi)
+        error = order * abs(x) * density * abs(axis.power(u, x) + 1 - 1 / order)
+        return Tail(abs(x) if error <= _UNSEEN else 0.0, density, 1 / order - 1)
 
 
 def find_stretches(
@@ -118,9 +165,11 @@ def _half(axis: Axis, size: float, signed: bool, refine: int, extra: Real) -> li
         if last == x.size - 1:
             raise BranchError(f"the grid ends inside a band, at x = {x[last]:.6g}")
         outer = _edge(axis, (x[last], u[last]), x[last + 1])
-        inner = _edge(axis, (x[first], u[first]), x[first - 1]) if first else None
-        order = Fraction(1) if first else _order(axis, x[0], u[0], signed)
-        if signed and not first and order == 1:
+        inner, order = (
+            (_edge(axis, (x[first], u[first]), x[first - 1]), Fraction(1)) if first
+            else _innermost_end(axis, x[0], u[0], signed)
+        )
+        if signed and inner is None and order == 1:
             near = group[np.argmin(np.abs(np.log(x[group] / size / _BESIDE_ROOT)))]
             order = _ROOT if abs(axis.power(u[near], x[near]) - 0.5) < _POWER_TOLERANCE else order
         left, right = (inner, outer) if size > 0 else (outer, inner)
@@ -131,18 +180,18 @@ def _half(axis: Axis, size: float, signed: bool, refine: int, extra: Real) -> li
 def _scanned(axis: Axis, size: float, innermost: float, refine: int, extra: Real) -> Points:
     """Points of one half of the axis: near the size of the law, and on outwards and inwards while still in a band.
 
-    A finer grid also looks further inwards where the near part ends in a gap.
+    A finer grid looks further inwards too: a band may hide below a gap there.
     """
     x = np.concatenate([size * 10.0 ** np.arange(*_NEAR_DECADES, 1 / (refine * _FINE)), extra])
+    if refine > 1:
+        x = np.concatenate([size * 10.0 ** np.arange(_NEAR_DECADES[0] - _INWARDS, _NEAR_DECADES[0], 1 / _FINE), x])
     x = x[np.argsort(np.abs(x))]
-    found = [(x, *axis.classify(x))]
-    status, u = found[0][1:]
-    if refine > 1 and status[0] == GAP:
-        x = size * 10.0 ** np.arange(_NEAR_DECADES[0] - _INWARDS, _NEAR_DECADES[0], 1 / _FINE)
-        found.append((x, *axis.classify(x)))
+    status, u = axis.classify(x)
+    found, known = [(x, status, u)], np.flatnonzero(status != UNKNOWN)
     for place, factor, end in ((0, 10.0 ** (-1 / _COARSE), innermost), (-1, 10.0, _FAR_DECADES[1])):
-        if status[place] == BAND:
-            found.append(_tracked(axis, found[0][0][place], u[place], factor, (size * 10.0**end, size)))
+        if known.size and status[known[place]] == BAND:
+            start = known[place]
+            found.append(_tracked(axis, x[start], u[start], factor, (size * 10.0**end, size)))
     return tuple(np.concatenate([part[k] for part in found]) for k in range(3))  # type: ignore[return-value]
 
 
@@ -153,8 +202,8 @@ def _tracked(axis: Axis, x: float, u: Complex, factor: float, scale: tuple[float
     """
     points: list[float] = []
     solutions: list[Complex] = []
-    (end, size), status = scale, BAND
-    while abs(np.log(x / end)) > abs(np.log(factor)) and status == BAND and not _is_power_law(axis, x, u, size):
+    (end, size), status, before, power = scale, BAND, np.nan, axis.power(u, x)
+    while abs(np.log(x / end)) > abs(np.log(factor)) and status == BAND and not _is_power_law(power, before, x / size):
         here, there = np.array([x]), np.array([x * factor])
         following, good = axis.in_band(axis.predicted(u[None], here, there), there)
         if good[0]:
@@ -165,6 +214,7 @@ def _tracked(axis: Axis, x: float, u: Complex, factor: float, scale: tuple[float
                 kinds, following = axis.classify(there)
             status, u = int(kinds[0]), following[0]
         x = float(there[0])
+        before, power = power, axis.power(u, x)
         points.append(x)
         solutions.append(following[0])
     kinds = np.full(len(points), BAND)
@@ -172,19 +222,55 @@ def _tracked(axis: Axis, x: float, u: Complex, factor: float, scale: tuple[float
     return np.array(points), kinds, np.array(solutions).reshape(len(points), -1)
 
 
-def _is_power_law(axis: Axis, x: float, u: Complex, size: float) -> bool:
-    """Whether ρ ~ x^{1/k − 1} has held so far towards 0 that doubles would not see it end."""
-    power = axis.power(u, x)
-    if not -1 < power < _WEAKEST:
+def _is_power_law(power: float, before: float, share: float) -> bool:
+    """Whether ρ ~ x^{1/k − 1} has held so far towards 0 that doubles would not see it end.
+
+    Args:
+        power: of x at a point.
+        before: the same at the point before: a power that still changes is on its way to another.
+        share: |x| over the size of the law.
+    """
+    if not -1 < power < _WEAKEST or not abs(power - before) < _STEADY:
         return False
     order = _nearest_order(power)
-    return abs(float(1 / order) - 1 - power) < _POWER_TOLERANCE and abs(x / size) ** float(1 / order) < _VANISHING
+    return abs(float(1 / order) - 1 - power) < _POWER_TOLERANCE and abs(share) ** float(1 / order) < _VANISHING
 
 
 def _nearest_order(power: float) -> Fraction:
     """k of the power 1/k − 1: a multiple of 1/2, or that of a square root of singular values, ρ ~ x^{−1/4}."""
     found = Fraction(max(round(2 / (1 + power)), 1), 2)
     return min(found, _ROOT_OF_SINGULAR_VALUES, key=lambda order: abs(float(1 / order) - 1 - power))
+
+
+def _innermost_end(axis: Axis, x: float, u: Complex, signed: bool) -> tuple[Fold | None, Fraction]:
+    """The end of a band below which no gap was seen: its order at 0, or a fold where rounding hides the gap.
+
+    Raises:
+        BranchError: when it is neither.
+    """
+    try:
+        return None, _order(axis, x, u, signed)
+    except BranchError:
+        fold = _followed(axis, x, u)
+        if fold is None:
+            raise
+        return fold, Fraction(1)
+
+
+def _followed(axis: Axis, x: float, u: Complex) -> Fold | None:
+    """The fold a step inwards from a point in a band, by smaller and smaller steps; None when there is none."""
+    factor = 10.0 ** (-1 / _COARSE)
+    for _ in range(_HALVINGS):
+        fold = _from_band(axis, x, u)
+        if fold is not None and factor < fold.x / x < 1:
+            return fold
+        here, there = np.array([x]), np.array([x * factor])
+        following, good = axis.in_band(axis.predicted(u[None], here, there), there)
+        if good[0]:
+            x, u = float(there[0]), following[0]
+        else:
+            factor = float(np.sqrt(factor))
+    return None
 
 
 def _order(axis: Axis, x: float, u: Complex, signed: bool) -> Fraction:
