@@ -165,7 +165,11 @@ def refined(polynomial: WidePolynomial, start: Start, digits: int) -> Any:
     full = wanted + _GUARD_BITS
     root, bits, size = start.number, min(_START_BITS, full), 0
     while bits <= full << _DOUBLINGS:
-        step = divided(polynomial(root, bits), polynomial.slope(root, bits), bits)
+        slope = polynomial.slope(root, bits)
+        if slope.is_zero:  # nothing is left of it at this precision; a root of a squarefree polynomial is simple
+            bits *= 2
+            continue
+        step = divided(polynomial(root, bits), slope, bits)
         before, size = size, step.top - root.top
         moved = difference(root, step, bits)
         if difference(moved, start.number, bits).top <= start.within + _LEEWAY:

@@ -111,7 +111,7 @@ class RationalEngine(PanelEngine):
         good = self._tracker.accept(delta, target, strict=True)
         rho = self._chart.density(delta, x)
         if not np.all(good & (rho > 0)):
-            raise BranchError(f"no physical root at x = {x[~(good & (rho > 0))][0]!r} inside a band")
+            raise BranchError(f"no physical root at x = {float(x[~(good & (rho > 0))][0])!r} inside a band")
         return delta, rho
 
     def density(self, x: Array) -> Array:
@@ -176,7 +176,7 @@ class RationalEngine(PanelEngine):
                 if chosen.any():
                     result[chosen] = tracker.chart.stieltjes(self._gap_solver(tracker, gap)(x[chosen]))
         if np.isnan(result).any():
-            raise BranchError(f"no value at x = {x[np.isnan(result)][0]!r}: it is in no band and in no gap")
+            raise BranchError(f"no value at x = {float(x[np.isnan(result)][0])!r}: it is in no band and in no gap")
         return result
 
     def _gap_solver(self, tracker: Tracker, gap: Gap) -> GapSolver:

@@ -48,6 +48,11 @@ class Wide(NamedTuple):
         length = max(self.real.bit_length(), self.imag.bit_length())
         return length + self.exponent if length else _NOTHING
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether both parts are 0, whatever the exponent."""
+        return not (self.real or self.imag)
+
     def __complex__(self) -> complex:
         """The nearest double, 0 or infinite parts where doubles end."""
         real, imag, exponent = rounded(self, 64)

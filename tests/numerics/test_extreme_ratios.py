@@ -1,0 +1,47 @@
+"""Closed laws at large β and at very unequal ratios, against the polynomial equation and the pencil route."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import freeattn as fa
+
+BALANCED = {"gamma_key": 1, "gamma_value": 2, "gamma_out": Fraction(1, 2), "n_heads": 2}
+UNEQUAL = {"gamma_key": 1, "gamma_value": 10**4, "gamma_out": Fraction(1, 10**4), "n_heads": 256}
+SPREAD = {
+    "gamma_key": 10**4, "gamma_value": Fraction(999999999, 10**9), "gamma_out": 10**4, "n_heads": 10**6,
+}
+
+
+def _residual(ratios: dict[str, Fraction | int], beta: int, x: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """λ²w = λ(1 − cw/γ_K)Π + c(1 − c)/γ_K·Π², Π = (1 − w)(1 − w/h)(1 − w/γ_V)(1 − w/γ_O), λ = −x, w = 1 − λm; share
+    of the largest term."""
+    c, key = float(beta**2 / np.expm1(float(beta) ** 2)), float(ratios["gamma_key"])
+    w, product = 1 + x * m, -x * m
+    for name in ("n_heads", "gamma_value", "gamma_out"):
+        product = product * (1 - w / float(ratios[name]))
+    terms = [x * x * w, x * (1 - c * w / key) * product, -c * (1 - c) / key * product**2]
+    return np.abs(sum(terms)) / np.max(np.abs(terms), axis=0)
+
+
+@pytest.mark.parametrize(("ratios", "beta"), [(BALANCED, 5), (BALANCED, 26), (UNEQUAL, 20), (SPREAD, 20)])
+def test_the_law_solves_its_equation_and_has_its_mass(ratios: dict[str, Fraction | int], beta: int) -> None:
+    law = fa.law(fa.Attention.from_ratios(**ratios, beta=beta)).normalized()
+    atom = float(law.atoms[0].weight)
+    x = law.quantile(atom + (1 - atom) * np.linspace(0.02, 0.98, 25))
+    m = law.stieltjes(x.astype(complex))
+    assert np.all(m.imag > 0)
+    assert np.max(_residual(ratios, beta, x, m)) < 1e-9
+    assert abs(law.integrate(lambda t: t) - 1) < 1e-10
+
+
+@pytest.mark.parametrize(("ratios", "beta"), [(BALANCED, 26), (UNEQUAL, 20)])
+def test_both_routes_agree_at_large_inverse_temperature(ratios: dict[str, Fraction | int], beta: int) -> None:
+    spec = fa.Attention.from_ratios(**ratios, beta=beta)
+    closed, pencil = (fa.law(spec, route=route).normalized() for route in ("transform", "pencil"))
+    np.testing.assert_allclose(closed.edges, pencil.edges, rtol=1e-10)
+    x = closed.quantile(1 - float(1 - closed.atoms[0].weight) * np.array([0.9, 0.5, 0.1]))
+    np.testing.assert_allclose(closed.density(x), pencil.density(x), rtol=1e-9)
