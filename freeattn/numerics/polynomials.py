@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from freeattn.errors import ConvergenceError
 from freeattn.model.precision import own_context
-from freeattn.numerics.wide import ZERO, Wide, WidePolynomial, bits_of, difference, divided, to_number
+from freeattn.numerics.wide import ZERO, Wide, WidePolynomial, bits_of, difference, divided, power_of_two, to_number
 
 __all__ = [
     "Start",
@@ -181,5 +181,5 @@ def refined(polynomial: WidePolynomial, start: Start, digits: int) -> Any:
         elif size >= before:
             bits *= 2
     raise ConvergenceError(
-        "refinement of a real root", 2.0**size, 10.0**-digits, "report the specification"
+        "refinement of a real root", power_of_two(size), 10.0**-digits, "report the specification"
     )

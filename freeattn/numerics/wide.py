@@ -23,6 +23,7 @@ __all__ = [
     "divided",
     "from_number",
     "plus",
+    "power_of_two",
     "to_number",
 ]
 
@@ -65,6 +66,11 @@ ZERO = Wide(0, 0, 0)
 def bits_of(digits: int) -> int:
     """Bits that hold the given decimal digits."""
     return int(digits * _BITS_PER_DIGIT) + 1
+
+
+def power_of_two(exponent: int) -> float:
+    """2^exponent as a double, 0 or infinite where doubles end."""
+    return _double(1, exponent)
 
 
 def _double(mantissa: int, exponent: int) -> float:

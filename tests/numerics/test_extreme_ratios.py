@@ -6,8 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import fmpq, fmpq_poly
 
 import freeattn as fa
+from freeattn.errors import BranchError, ConvergenceError
+from freeattn.numerics.exact import exact_law
+from freeattn.numerics.polynomials import Start, refined
+from freeattn.numerics.precise import Place, PreciseCurve
+from freeattn.numerics.rational import RationalEngine
+from freeattn.numerics.wide import Wide, WidePolynomial
 
 BALANCED = {"gamma_key": 1, "gamma_value": 2, "gamma_out": Fraction(1, 2), "n_heads": 2}
 UNEQUAL = {"gamma_key": 1, "gamma_value": 10**4, "gamma_out": Fraction(1, 10**4), "n_heads": 256}
@@ -45,3 +52,18 @@ def test_both_routes_agree_at_large_inverse_temperature(ratios: dict[str, Fracti
     np.testing.assert_allclose(closed.edges, pencil.edges, rtol=1e-10)
     x = closed.quantile(1 - float(1 - closed.atoms[0].weight) * np.array([0.9, 0.5, 0.1]))
     np.testing.assert_allclose(closed.density(x), pencil.density(x), rtol=1e-9)
+
+
+def test_a_step_beyond_doubles_is_an_error_of_the_package() -> None:
+    start = Start(Wide(1, 0, -2000), -2100)
+    with pytest.raises(ConvergenceError, match="residual inf"):
+        refined(WidePolynomial(fmpq_poly([1, 0, 1])), start, 20)
+
+
+@pytest.mark.parametrize(("z", "shown"), [(1 + 2j, r"\(1.0 \+ 2.0j\)"), (1 - 2j, r"\(1.0 - 2.0j\)"), (-3.0, "-3.0 moved")])
+def test_errors_of_many_digits_name_the_point_asked_for(z: complex, shown: str) -> None:
+    engine = RationalEngine(exact_law(fa.Attention.from_ratios(**BALANCED)).curve)
+    known = engine._bands, engine._gaps
+    astray = PreciseCurve(engine._curve, known, lambda: known, 30, lambda _: Place(fmpq(0), 0.3 + 0.2j))
+    with pytest.raises((BranchError, ConvergenceError), match=shown):
+        astray.stieltjes(z)
