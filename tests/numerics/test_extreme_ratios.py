@@ -10,8 +10,9 @@ from flint import fmpq, fmpq_poly
 
 import freeattn as fa
 from freeattn.errors import BranchError, ConvergenceError
+from freeattn.model.precision import own_context
 from freeattn.numerics.exact import exact_law
-from freeattn.numerics.polynomials import Start, refined
+from freeattn.numerics.polynomials import Start, real_roots, refined
 from freeattn.numerics.precise import Place, PreciseCurve
 from freeattn.numerics.rational import RationalEngine
 from freeattn.numerics.wide import Wide, WidePolynomial
@@ -54,13 +55,30 @@ def test_both_routes_agree_at_large_inverse_temperature(ratios: dict[str, Fracti
     np.testing.assert_allclose(closed.density(x), pencil.density(x), rtol=1e-9)
 
 
+def test_roots_hundreds_of_bits_apart_are_isolated_by_signs() -> None:
+    near = fmpq(2) ** -300
+    roots = [-fmpq(2) ** 700, fmpq(-3), fmpq(2) ** -400, fmpq(1), 1 + near, fmpq(5, 3) * 10**200, fmpq(2) ** 901]
+    polynomial = fmpq_poly([1, 1, 1])
+    for root in roots:
+        polynomial *= fmpq_poly([-root, 1])
+    context = own_context(200)
+    found = real_roots(polynomial, 150)
+    assert len(found) == len(roots)
+    for value, root in zip(found, roots, strict=True):
+        assert abs(context.mpf(int(root.p)) / int(root.q) - value) <= context.mpf(10) ** -149 * abs(value)
+    large, small = fmpq(2) ** 400, fmpq(2) ** -400
+    assert real_roots(fmpq_poly([large**2, -large, 1]) * fmpq_poly([small**2, -small, 1]), 20) == []
+
+
 def test_a_step_beyond_doubles_is_an_error_of_the_package() -> None:
     start = Start(Wide(1, 0, -2000), -2100)
     with pytest.raises(ConvergenceError, match="residual inf"):
         refined(WidePolynomial(fmpq_poly([1, 0, 1])), start, 20)
 
 
-@pytest.mark.parametrize(("z", "shown"), [(1 + 2j, r"\(1.0 \+ 2.0j\)"), (1 - 2j, r"\(1.0 - 2.0j\)"), (-3.0, "-3.0 moved")])
+@pytest.mark.parametrize(("z", "shown"), [
+    (1 + 2j, r"\(1.0 \+ 2.0j\)"), (1 - 2j, r"\(1.0 - 2.0j\)"), (-3.0, "-3.0 moved"),
+])
 def test_errors_of_many_digits_name_the_point_asked_for(z: complex, shown: str) -> None:
     engine = RationalEngine(exact_law(fa.Attention.from_ratios(**BALANCED)).curve)
     known = engine._bands, engine._gaps
