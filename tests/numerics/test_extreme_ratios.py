@@ -16,6 +16,7 @@ from freeattn.numerics.polynomials import Start, real_roots, refined
 from freeattn.numerics.precise import Place, PreciseCurve
 from freeattn.numerics.rational import RationalEngine
 from freeattn.numerics.wide import Wide, WidePolynomial
+from freeattn.theory.transforms import Discrete, FreePoisson, FreeSum
 
 BALANCED = {"gamma_key": 1, "gamma_value": 2, "gamma_out": Fraction(1, 2), "n_heads": 2}
 UNEQUAL = {"gamma_key": 1, "gamma_value": 10**4, "gamma_out": Fraction(1, 10**4), "n_heads": 256}
@@ -85,3 +86,15 @@ def test_errors_of_many_digits_name_the_point_asked_for(z: complex, shown: str) 
     astray = PreciseCurve(engine._curve, known, lambda: known, 30, lambda _: Place(fmpq(0), 0.3 + 0.2j))
     with pytest.raises((BranchError, ConvergenceError), match=shown):
         astray.stieltjes(z)
+
+
+def test_a_band_far_from_the_parameter_at_zero() -> None:
+    """The sum of a two-point law and a free Poisson law: m solves m = Σ w/(a − x + ½/(1 + m)) at x + i0."""
+    law = fa.law(FreeSum((Discrete((0, 5), (Fraction(1, 10), Fraction(9, 10))), FreePoisson(Fraction(1, 2)))))
+    assert len(law.edges) == 2
+    x = np.concatenate([np.linspace(left, right, 30)[1:-1] for left, right in law.edges])
+    m = law.stieltjes(x.astype(complex))
+    moved = 0.5 / (1 + m) - x
+    np.testing.assert_allclose(0.1 / moved + 0.9 / (5 + moved), m, rtol=1e-11)
+    np.testing.assert_allclose(law.moments(1)[0], 5.0, rtol=1e-15)
+    np.testing.assert_allclose(law.stieltjes(6.0 + 0j), complex(law.stieltjes(6, digits=30)), rtol=1e-12)
