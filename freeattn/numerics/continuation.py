@@ -81,27 +81,34 @@ class Tracker:
         if self.chart.test is None:
             return self._continued(x)
         delta, good = self.picked(x)
-        delta, converged = newton(self.chart, delta, x)
-        good &= converged
         if not good.all():
             delta[~good] = self._continued(x[~good])
         return delta
 
     def picked(self, x: Complex) -> tuple[Complex, Mask]:
-        """(δ up to a few roundings, whether it is the one root that passes the test)."""
+        """(δ, whether it is a root that passes the test): the one among all roots that does.
+
+        The test tells roots apart, not roots from other numbers: it is asked again once Newton's method has converged.
+        """
         roots = self.chart.roots(x)
         points = np.broadcast_to(x[:, None], roots.shape)
         with np.errstate(all="ignore"):
             for _ in range(_POLISH):
                 roots = roots + self.chart.newton_step(roots, points)[0]
-        passed = np.isfinite(roots)
-        for chosen, strict in ((x.imag == 0, True), (x.imag != 0, False)):
-            if chosen.any():
-                passed[chosen] &= self.accept(roots[chosen], points[chosen], strict)
+        passed = np.isfinite(roots) & self._physical(roots, points)
         delta = roots[np.arange(x.size), np.argmax(passed, axis=1)]
         one = passed.sum(axis=1) == 1
         delta[~one] = 1.0
-        return delta, one
+        delta, converged = newton(self.chart, delta, x)
+        return delta, one & converged & self._physical(delta, x)
+
+    def _physical(self, delta: Complex, x: Complex) -> Mask:
+        """The local test, strict on the real axis."""
+        result = np.empty(delta.shape, dtype=bool)
+        for chosen, strict in ((x.imag == 0, True), (x.imag != 0, False)):
+            if chosen.any():
+                result[chosen] = self.accept(delta[chosen], x[chosen], strict)
+        return result
 
     def _continued(self, x: Complex) -> Complex:
         real, target = x.real, -x.imag

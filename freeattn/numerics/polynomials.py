@@ -10,7 +10,18 @@ from numpy.typing import NDArray
 
 from freeattn.errors import ConvergenceError
 from freeattn.model.precision import own_context
-from freeattn.numerics.wide import ZERO, Wide, WidePolynomial, bits_of, difference, divided, to_number
+from freeattn.numerics.isolation import positive_roots, sizes_of_roots
+from freeattn.numerics.wide import (
+    ZERO,
+    Wide,
+    WidePolynomial,
+    bits_of,
+    difference,
+    divided,
+    from_number,
+    power_of_two,
+    to_number,
+)
 
 __all__ = [
     "Start",
@@ -31,6 +42,7 @@ _GUARD_DIGITS = 10
 _GUARD_BITS = 64
 _DOUBLINGS = 7  # up to 128 times the digits asked for
 _LEEWAY = 2  # bits: Newton may overshoot
+_MOST_SPREAD = 300  # bits between the sizes of roots up to which flint isolates all of them quickly
 _START_BITS = 106  # two doubles: the first step from a double
 
 
@@ -133,16 +145,40 @@ class Start(NamedTuple):
 
 
 def isolated(polynomial: fmpq_poly) -> list[tuple[WidePolynomial, Start]]:
-    """(squarefree factor, start) of each real root, ascending; disks with one root each, proved by flint."""
+    """(squarefree factor, start) of each real root, ascending; disks with one root each, proved by flint.
+
+    The search for all complex roots in flint takes seconds when their sizes are hundreds of bits apart; signs of
+    coefficients isolate the real ones then.
+    """
     if polynomial.degree() < 1:
         return []
     found = []
     for part, _ in _squarefree(polynomial):
         wide = WidePolynomial(part)
-        # exact real roots come with an imaginary part that is exactly zero
-        balls = [root.real for root, _ in part.complex_roots() if root.imag == 0]
-        found += [(wide, Start(_exact(ball.mid()), _exact(ball.rad()).top)) for ball in balls]
+        found += [(wide, start) for start in (_by_signs(part) if _is_spread(part) else _by_disks(part))]
     return sorted(found, key=lambda pair: fmpq(pair[1].number.real) * fmpq(2) ** pair[1].number.exponent)
+
+
+def _is_spread(polynomial: fmpq_poly) -> bool:
+    if polynomial.degree() < 3 or polynomial[0] == 0:
+        return False
+    least, most = sizes_of_roots(polynomial)
+    return most - least > _MOST_SPREAD
+
+
+def _by_disks(polynomial: fmpq_poly) -> list[Start]:
+    # exact real roots come with an imaginary part that is exactly zero
+    balls = [root.real for root, _ in polynomial.complex_roots() if root.imag == 0]
+    return [Start(_exact(ball.mid()), _exact(ball.rad()).top) for ball in balls]
+
+
+def _by_signs(polynomial: fmpq_poly) -> list[Start]:
+    starts = []
+    for sign in (-1, 1):
+        for low, high in positive_roots(polynomial(fmpq_poly([0, sign]))):
+            middle, bits = sign * (low + high) / 2, max(int(low.p).bit_length(), int(high.p).bit_length()) + 2
+            starts.append(Start(from_number(middle, bits), from_number(high - low, bits).top))
+    return starts
 
 
 def _exact(ball: Any) -> Wide:
@@ -165,7 +201,11 @@ def refined(polynomial: WidePolynomial, start: Start, digits: int) -> Any:
     full = wanted + _GUARD_BITS
     root, bits, size = start.number, min(_START_BITS, full), 0
     while bits <= full << _DOUBLINGS:
-        step = divided(polynomial(root, bits), polynomial.slope(root, bits), bits)
+        slope = polynomial.slope(root, bits)
+        if slope.is_zero:  # nothing is left of it at this precision; a root of a squarefree polynomial is simple
+            bits *= 2
+            continue
+        step = divided(polynomial(root, bits), slope, bits)
         before, size = size, step.top - root.top
         moved = difference(root, step, bits)
         if difference(moved, start.number, bits).top <= start.within + _LEEWAY:
@@ -177,5 +217,5 @@ def refined(polynomial: WidePolynomial, start: Start, digits: int) -> Any:
         elif size >= before:
             bits *= 2
     raise ConvergenceError(
-        "refinement of a real root", 2.0**size, 10.0**-digits, "report the specification"
+        "refinement of a real root", power_of_two(size), 10.0**-digits, "report the specification"
     )

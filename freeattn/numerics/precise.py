@@ -17,7 +17,7 @@ from freeattn.numerics.edges import Support, zero_near
 from freeattn.numerics.polynomials import to_context
 from freeattn.numerics.precise_integrals import PreciseIntegrals, as_number
 from freeattn.numerics.support import Band, Edge, Gap
-from freeattn.numerics.wide import Wide, bits_of, difference, divided, from_number, plus, to_number
+from freeattn.numerics.wide import Wide, bits_of, difference, divided, from_number, plus, power_of_two, to_number
 
 __all__ = ["Place", "PreciseCurve", "as_number"]
 
@@ -77,7 +77,7 @@ class PreciseCurve:
             raise InputError("z", str(z), "a real z, or an imaginary part that a double can hold")
         x = from_number(number, self._bits)
         lower = x if x.imag < 0 else Wide(x.real, -x.imag, x.exponent)
-        m = self._newton(self._guess(double), lower)
+        m = self._newton(self._guess(double), lower, number)
         return m if x.imag < 0 else self.context.conj(m)
 
     def density(self, x: Any) -> Any:
@@ -115,10 +115,10 @@ class PreciseCurve:
         for edge in (band.left, band.right):
             if _near(x, edge.x):
                 q = self._expansion(edge, x)
-                m = self._newton(_Guess(Wide(q.real, abs(q.imag), q.exponent), q.top), target)
+                m = self._newton(_Guess(Wide(q.real, abs(q.imag), q.exponent), q.top), target, x)
                 break
         else:
-            m = self._newton(self._guess(complex(x)), target)
+            m = self._newton(self._guess(complex(x)), target, x)
         if not m.imag < 0:
             raise BranchError("Newton left the physical branch inside a band")
         return m
@@ -133,8 +133,8 @@ class PreciseCurve:
             for end, other in ((gap.low, gap.q_high), (gap.high, gap.q_low)):
                 if _near(x, end) and end in edges:
                     q = self._beside(edges[end], x, rising=other > edges[end].q)
-                    return self._newton(_Guess(q, q.top), target)
-        return self._newton(self._guess(complex(x)), target)
+                    return self._newton(_Guess(q, q.top), target, x)
+        return self._newton(self._guess(complex(x)), target, x)
 
     def _at_end(self, q: Any) -> Any:
         if self.context.isinf(q):
@@ -160,9 +160,10 @@ class PreciseCurve:
         root = context.sqrt(context.mpc(2 * (x - edge.x) / (edge.x * curvature)))
         return plus(q, from_number(root, bits), bits)
 
-    def _newton(self, start: _Guess, x: Wide) -> Any:
+    def _newton(self, start: _Guess, x: Wide, z: Any) -> Any:
         """m from Newton for log x(q) = log x; its last step starts from a residual below the tolerance.
 
+        `z` is the point that was asked for, of which x is the conjugate or the same; errors name it.
         Next to a zero of x the value loses as many bits as q − origin is smaller than q: all is done with more.
         """
         q, lost = start.q, max(start.q.top - start.size, 0)
@@ -178,9 +179,14 @@ class PreciseCurve:
             q = plus(q, divided(log, slope, bits), bits)
             if done:
                 if difference(q, start.q, bits).top > start.size - _NEAR_START:
-                    raise BranchError(f"Newton at {complex(x)} moved from its start to another root")
+                    raise BranchError(f"Newton at {self._shown(z)} moved from its start to another root")
                 return to_number(self._curve.wide_stieltjes(q, full), self.context)
-        raise ConvergenceError(f"Newton at {complex(x)}", 2.0**size, 2.0**-wanted, "ask for more digits")
+        raise ConvergenceError(
+            f"Newton at {self._shown(z)}", power_of_two(size), power_of_two(-wanted), "ask for more digits"
+        )
+
+    def _shown(self, z: Any) -> str:
+        return str(self.context.nstr(z, 15))
 
     def integrate(
         self, function: Callable[[Any], Any], breaks: Sequence[NDArray[np.float64]], upper: Any = None

@@ -29,6 +29,7 @@ Complex = NDArray[np.complex128]
 
 _DOUBLE_DIGITS = 40  # exact work behind double results: coefficients, origins and edges are then rounded once
 _FAR = 2.0  # beyond this multiple of the support q is small
+_NEARER = 8.0  # how much nearer to q = 0 than to the origin a band lies when the chart about 0 is the better one
 _PURE_POWER = 1e-100  # below this share of the right edge a hard edge is its leading power: corrections are x^{1/k}
 
 
@@ -87,7 +88,7 @@ class RationalEngine(PanelEngine):
     @cached_property
     def panels(self) -> tuple[PanelBand, ...]:
         panels = []
-        for band, (left, right) in zip(self._bands, self._edges, strict=True):
+        for band, (left, right), tracker in zip(self._bands, self._edges, self._trackers, strict=True):
             if band.right.exponent < 0 or (band.left.exponent < 0 and left != 0):
                 place = right if band.right.exponent < 0 else left
                 raise NotCoveredError(
@@ -95,42 +96,53 @@ class RationalEngine(PanelEngine):
                     "are available at 0 only: change a ratio slightly, or shift the law"
                 )
             order = band.left.exponent.denominator if band.left.exponent < 0 else 0
-            panels.append(build_panels(BandMap(left, right, order), self._solve_band))
+            panels.append(build_panels(BandMap(left, right, order), partial(self._solve_band, tracker)))
         return tuple(panels)
 
-    def _solve_band(self, x: Array, start: Complex | None) -> tuple[Complex, Array]:
+    @cached_property
+    def _trackers(self) -> tuple[Tracker, ...]:
+        """One for each band: small imaginary parts of q lose least about an origin that is not far away."""
+        def far(band: Band, origin: float) -> float:
+            return max(abs(float(edge.q) - origin) for edge in (band.left, band.right))
+
+        return tuple(
+            self._far if _NEARER * far(band, 0.0) < far(band, self._chart.origin_double) else self._tracker
+            for band in self._bands
+        )
+
+    def _solve_band(self, tracker: Tracker, x: Array, start: Complex | None) -> tuple[Complex, Array]:
         """(δ, ρ) strictly inside a band: Newton from the start where it passes the branch test, else from infinity."""
         target = x.astype(complex)
         if start is None:
-            delta = self._tracker.solve(target)
+            delta = tracker.solve(target)
         else:
-            delta, good = newton(self._chart, start, target)
-            good &= self._tracker.accept(delta, target, strict=True)
+            delta, good = newton(tracker.chart, start, target)
+            good &= tracker.accept(delta, target, strict=True)
             if not good.all():
-                delta[~good] = self._tracker.solve(target[~good])
-        good = self._tracker.accept(delta, target, strict=True)
-        rho = self._chart.density(delta, x)
+                delta[~good] = tracker.solve(target[~good])
+        good = tracker.accept(delta, target, strict=True)
+        rho = tracker.chart.density(delta, x)
         if not np.all(good & (rho > 0)):
-            raise BranchError(f"no physical root at x = {x[~(good & (rho > 0))][0]!r} inside a band")
+            raise BranchError(f"no physical root at x = {float(x[~(good & (rho > 0))][0])!r} inside a band")
         return delta, rho
 
     def density(self, x: Array) -> Array:
         result = np.zeros(x.shape)
-        for (left, right), panel in zip(self._edges, self.panels, strict=True):
+        for (left, right), panel, tracker in zip(self._edges, self.panels, self._trackers, strict=True):
             inside = (x > left) & (x < right)
             if inside.any():
-                result[inside] = self._density_in(x[inside], left, right, panel)
+                result[inside] = self._density_in(tracker, x[inside], left, right, panel)
             if panel.map.order:
                 result[x == left] = np.inf
         return result
 
-    def _density_in(self, x: Array, left: float, right: float, panel: PanelBand) -> Array:
+    def _density_in(self, tracker: Tracker, x: Array, left: float, right: float, panel: PanelBand) -> Array:
         if panel.map.order and left == 0:
             start = _PURE_POWER * right
             power = 1 / panel.map.order - 1
             if (x < start).any():
-                base = self._density_in(np.array([start]), left, right, panel)
-                above = self._density_in(np.maximum(x, start), left, right, panel)
+                base = self._density_in(tracker, np.array([start]), left, right, panel)
+                above = self._density_in(tracker, np.maximum(x, start), left, right, panel)
                 return np.where(x < start, base * (np.minimum(x, start) / start) ** power, above)
         theta = panel.map.angle(x)
         close = near_edge(panel, x)
@@ -138,7 +150,7 @@ class RationalEngine(PanelEngine):
         if close.any():
             rho[close] = panel.density_series(theta[close])
         if not close.all():
-            rho[~close] = self._solve_band(x[~close], panel.guess(theta[~close]))[1]
+            rho[~close] = self._solve_band(tracker, x[~close], panel.guess(theta[~close]))[1]
         return rho
 
     # The Stieltjes transform ---------------------------------------------------------------------------------------
@@ -160,13 +172,13 @@ class RationalEngine(PanelEngine):
 
     def _boundary(self, x: Array) -> Complex:
         result = np.full(x.shape, np.nan, dtype=complex)
-        for (left, right), panel in zip(self._edges, self.panels, strict=True):
+        for (left, right), panel, tracker in zip(self._edges, self.panels, self._trackers, strict=True):
             if panel.map.order and (x == left).any():
                 raise InputError("z", left, "a point off the hard edge, where the Stieltjes transform is infinite")
             inside = (x > left) & (x < right)
             if inside.any():
-                delta, _ = self._solve_band(x[inside], panel.guess(panel.map.angle(x[inside])))
-                result[inside] = np.conj(self._chart.stieltjes(delta))
+                delta, _ = self._solve_band(tracker, x[inside], panel.guess(panel.map.angle(x[inside])))
+                result[inside] = np.conj(tracker.chart.stieltjes(delta))
         if (np.isnan(result) & (x == 0)).any():
             result[x == 0] = complex(self._precise_curve(_DOUBLE_DIGITS).stieltjes(0))
         far = np.abs(x) > self._far_from
@@ -176,7 +188,7 @@ class RationalEngine(PanelEngine):
                 if chosen.any():
                     result[chosen] = tracker.chart.stieltjes(self._gap_solver(tracker, gap)(x[chosen]))
         if np.isnan(result).any():
-            raise BranchError(f"no value at x = {x[np.isnan(result)][0]!r}: it is in no band and in no gap")
+            raise BranchError(f"no value at x = {float(x[np.isnan(result)][0])!r}: it is in no band and in no gap")
         return result
 
     def _gap_solver(self, tracker: Tracker, gap: Gap) -> GapSolver:
@@ -205,10 +217,10 @@ class RationalEngine(PanelEngine):
                     return Place(tracker.chart.origin, complex(picked[0]))
             return Place(tracker.chart.origin, complex(tracker.solve(lower)[0]))
         x = np.array([z.real])
-        for (left, right), panel in zip(self._edges, self.panels, strict=True):
+        for (left, right), panel, nearest in zip(self._edges, self.panels, self._trackers, strict=True):
             if left < z.real < right:
-                delta = self._solve_band(x, panel.guess(panel.map.angle(x)))[0]
-                return Place(self._chart.origin, complex(delta[0]))
+                delta = self._solve_band(nearest, x, panel.guess(panel.map.angle(x)))[0]
+                return Place(nearest.chart.origin, complex(delta[0]))
         for gap in self._gaps:
             if z.real != 0 and gap.low <= z.real <= gap.high:
                 return Place(tracker.chart.origin, complex(self._gap_solver(tracker, gap)(x)[0]))

@@ -18,7 +18,8 @@ class AllRoots:
     """Roots δ = q − origin of c·∏ f_i(q)^{e_i} = x.
 
     They are the roots of top(δ) − x·bottom(δ). The coefficients of both are exact and rounded once, so the roots are as
-    good as eigenvalues in doubles are: starts for Newton's method.
+    good as eigenvalues in doubles are: starts for Newton's method. The companion matrices have the highest coefficients
+    on top: graded downwards, as the QR method wants it, they keep roots of order one beside others of any size.
     """
 
     def __init__(self, constant: fmpq, factors: Factors, origin: fmpq) -> None:
@@ -35,8 +36,8 @@ class AllRoots:
         found = np.isfinite(last).all(axis=1)
         degree = last.shape[1]
         matrices = np.zeros((x.size, degree, degree), dtype=complex)
-        matrices[:, np.arange(1, degree), np.arange(degree - 1)] = 1
-        matrices[found, :, -1] = last[found]
+        matrices[:, np.arange(degree - 1), np.arange(1, degree)] = 1
+        matrices[found, :, 0] = last[found, ::-1]
         roots: Complex = np.linalg.eigvals(matrices).astype(complex)
         roots[~found] = np.nan
         return roots

@@ -23,6 +23,7 @@ __all__ = [
     "divided",
     "from_number",
     "plus",
+    "power_of_two",
     "to_number",
 ]
 
@@ -48,6 +49,11 @@ class Wide(NamedTuple):
         length = max(self.real.bit_length(), self.imag.bit_length())
         return length + self.exponent if length else _NOTHING
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether both parts are 0, whatever the exponent."""
+        return not (self.real or self.imag)
+
     def __complex__(self) -> complex:
         """The nearest double, 0 or infinite parts where doubles end."""
         real, imag, exponent = rounded(self, 64)
@@ -60,6 +66,11 @@ ZERO = Wide(0, 0, 0)
 def bits_of(digits: int) -> int:
     """Bits that hold the given decimal digits."""
     return int(digits * _BITS_PER_DIGIT) + 1
+
+
+def power_of_two(exponent: int) -> float:
+    """2^exponent as a double, 0 or infinite where doubles end."""
+    return _double(1, exponent)
 
 
 def _double(mantissa: int, exponent: int) -> float:
