@@ -196,4 +196,4 @@ def _inverse(jacobian: Numbers) -> Numbers:
     try:
         return np.linalg.inv(jacobian)
     except np.linalg.LinAlgError:
-        raise ConvergenceError("Newton to many digits", np.inf, 0.0, _ADVICE) from None
+        raise ConvergenceError("Newton to many digits", None, None, _ADVICE) from None
