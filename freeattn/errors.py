@@ -41,18 +41,21 @@ class NotCoveredError(FreeattnError):
 
 
 class ConvergenceError(FreeattnError):
-    """A solver did not reach its tolerance; `residual` and `tolerance` are relative, `advice` says what to try."""
+    """A solver did not reach its tolerance; `residual` and `tolerance` are relative, `advice` says what to try.
 
-    def __init__(self, what: str, residual: float, tolerance: float, advice: str) -> None:
+    Either is None where nothing was measured: a test that only passes or fails, a solver that broke off.
+    """
+
+    def __init__(self, what: str, residual: float | None, tolerance: float | None, advice: str) -> None:
         self.what = what
         self.residual = residual
         self.tolerance = tolerance
         self.advice = advice
-        super().__init__(
-            f"{what} did not converge: relative residual {residual:.3g}, tolerance {tolerance:.3g}; {advice}"
-        )
+        numbers = (("relative residual", residual), ("tolerance", tolerance))
+        measured = ", ".join(f"{name} {number:.3g}" for name, number in numbers if number is not None)
+        super().__init__(f"{what} did not converge{f': {measured}' if measured else ''}; {advice}")
 
-    def __reduce__(self) -> tuple[type, tuple[str, float, float, str]]:
+    def __reduce__(self) -> tuple[type, tuple[str, float | None, float | None, str]]:
         return type(self), (self.what, self.residual, self.tolerance, self.advice)
 
 

@@ -17,7 +17,7 @@ _EPILOG = """\b
 Examples:
   freeattn law bert-base --n-tokens 512
   freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64 --json
-  freeattn derive --symbolic --format latex --standalone -o law.tex
+  freeattn derive --symbolic --format document -o law.tex
   freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
   freeattn architectures llama
 

@@ -230,7 +230,7 @@ def build_panels(
         if len(todo) > _MOST_PANELS:
             break
     raise ConvergenceError(
-        "resolution of a band", 1.0, resolved, f"the band [{band_map.left:.6g}, {band_map.right:.6g}] is not resolved"
+        "resolution of a band", None, resolved, f"the band [{band_map.left:.6g}, {band_map.right:.6g}] is not resolved"
     )
 
 

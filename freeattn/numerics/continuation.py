@@ -140,7 +140,7 @@ class Tracker:
             active = height > target
         worst = float(np.max((height - target)[active] / self._reach))
         raise ConvergenceError(
-            "continuation to the real axis", worst, 0.0, f"it stopped near x = {real[active][0]:.6g}; ask for digits=…"
+            "continuation to the real axis", worst, None, f"it stopped near x = {real[active][0]:.6g}; ask for digits=…"
         )
 
     def _step(self, real: NDArray[np.float64], height: NDArray[np.float64], following: NDArray[np.float64],

@@ -88,7 +88,7 @@ def _edge(points: FixedPoints, inside: float, omega: complex, outside: float) ->
         slack = _SLACK * width + 1e-14 * points.size
         if min(inside, outside) - slack <= fold.x <= max(inside, outside) + slack:
             return fold
-    raise last or ConvergenceError(f"an edge near {inside:.6g}", 1.0, _SLACK, "a cusp is not covered")
+    raise last or ConvergenceError(f"an edge near {inside:.6g}", None, _SLACK, "a cusp is not covered")
 
 
 def _between(a: float, b: float) -> float:

@@ -101,7 +101,7 @@ class ConvolutionEngine(PanelEngine):
                 raise _GapInsideError(x[bad][status == GAP])
             if (status != BAND).any():
                 raise ConvergenceError(
-                    f"subordination at x = {x[bad][status != BAND][0]:.17g}", 1.0, 0.0, "a singular point is near"
+                    f"subordination at x = {x[bad][status != BAND][0]:.17g}", None, None, "a singular point is near"
                 )
         return omega, self._output(x.astype(complex), omega).imag / np.pi
 
@@ -153,7 +153,7 @@ class ConvolutionEngine(PanelEngine):
             upper = np.where(z.imag > 0, z, np.conj(z))[~real]
             omega, done = self._points.solve(upper)
             if not done.all():
-                raise ConvergenceError(f"subordination at {upper[~done][0]:.6g}", 1.0, 0.0, "take another point")
+                raise ConvergenceError(f"subordination at {upper[~done][0]:.6g}", None, None, "take another point")
             m = self._output(upper, omega)
             result[~real] = np.where(z.imag[~real] > 0, m, np.conj(m))
         if real.any():
@@ -178,7 +178,7 @@ class ConvolutionEngine(PanelEngine):
             status, omega[outside] = self._points.classify(x[outside])
             if (status != GAP).any():
                 raise ConvergenceError(
-                    f"the Stieltjes transform at {x[outside][status != GAP][0]!r}", 1.0, 0.0,
+                    f"the Stieltjes transform at {x[outside][status != GAP][0]!r}", None, None,
                     "the point is too near an edge, or m vanishes there: take another point, or Im z > 0",
                 )
         return self._output(x.astype(complex), omega)

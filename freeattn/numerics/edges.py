@@ -133,7 +133,9 @@ def _critical_value(curve: ExactCurve, polynomial: WidePolynomial, start: Start,
         if previous is not None and difference(x, previous, bits).top < x.top - bits_of(digits + 2):
             return q, to_number(x, own_context(digits + 10))
         previous = x
-    raise ConvergenceError("the critical values of x(q)", 1.0, 10.0**-digits, "two ratios are too close; separate them")
+    raise ConvergenceError(
+        "the critical values of x(q)", None, 10.0**-digits, "two ratios are too close; separate them"
+    )
 
 
 def _intervals(special: Sequence[_Special]) -> list[tuple[_Special | None, _Special | None]]:

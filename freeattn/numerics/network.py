@@ -321,7 +321,7 @@ class NetworkEngine(PanelEngine):
             status, found = self._axis.classify(x[~good])
             if not (status == GAP).all():
                 raise ConvergenceError(
-                    f"the Stieltjes transform at {x[~good][status != GAP][0]!r}", 1.0, 0.0,
+                    f"the Stieltjes transform at {x[~good][status != GAP][0]!r}", None, None,
                     "the point is too near an edge, or 0: take another point, or Im z > 0",
                 )
             u[~good] = found.real

@@ -113,7 +113,7 @@ class PreciseTraces:
             return self._sparse.balanced(traces, z)
         except np.linalg.LinAlgError:
             raise ConvergenceError(
-                "Newton to many digits", np.inf, 0.0, "a matrix of the equation is singular: ask at another point"
+                "Newton to many digits", None, None, "a matrix of the equation is singular: ask at another point"
             ) from None
 
     def _lifting(
@@ -196,4 +196,4 @@ def _inverse(jacobian: Numbers) -> Numbers:
     try:
         return np.linalg.inv(jacobian)
     except np.linalg.LinAlgError:
-        raise ConvergenceError("Newton to many digits", np.inf, 0.0, _ADVICE) from None
+        raise ConvergenceError("Newton to many digits", None, None, _ADVICE) from None

@@ -313,7 +313,7 @@ def _edge(axis: Axis, band: tuple[float, Complex], gap: float) -> Fold:
                 f"the law has an end of a band about {inside:.10g} (before scaling) that is no square-root edge, such "
                 "as a density that diverges there; other ends are available at 0 only"
             )
-    raise ConvergenceError("an edge", abs(inside - gap), 0.0, f"it lies between {inside!r} and {gap!r}")
+    raise ConvergenceError("an edge", abs(inside - gap), None, f"it lies between {inside!r} and {gap!r}")
 
 
 def _between(inside: float, gap: float, share: float) -> float:

@@ -13,6 +13,7 @@ import sympy as sp
 from flint import Ordering, fmpz_mpoly, fmpz_mpoly_ctx, fmpz_poly
 
 from freeattn.errors import InputError, NotCoveredError
+from freeattn.theory.given_values import finite_number, rational_number
 from freeattn.theory.real_roots import AlgebraicNumber, real_roots
 from freeattn.theory.symbols import M, Z
 
@@ -21,6 +22,7 @@ __all__ = ["TELLING_MOMENTS", "AlgebraicCurve", "curve_of_series"]
 TELLING_MOMENTS = 12  # enough to tell the factors of a reducible polynomial apart
 
 _EDGE_DIGITS = 12  # an edge is told from other branch points by so many digits
+_PAIRS = "pairs (left, right) of real numbers"
 
 
 @dataclass(frozen=True)
@@ -84,20 +86,40 @@ class AlgebraicCurve:
         return sp.Add(*(c * Z**i * M**j for i, j, c in self.terms))
 
     def evaluate(self, z: Any, m: Any) -> Any:
-        """P(z, m) in the arithmetic of z and m: Fractions, mpmath numbers, arrays."""
+        """P(z, m) in the arithmetic of z and m: Fractions, mpmath numbers, arrays, symbols.
+
+        Raises:
+            InputError: for what is not a finite number, and where a double overflows.
+        """
         return reduce(lambda total, term: total + term, self._summands(z, m))
 
     def residual(self, z: Any, m: Any) -> Any:
-        """|P(z, m)| over the sum of the moduli of its terms: rounding where (z, m) lies on the curve."""
+        """|P(z, m)| over the sum of the moduli of its terms: rounding where (z, m) lies on the curve.
+
+        Zero where all terms vanish; errors as for `evaluate`.
+        """
         summands = self._summands(z, m)
-        return abs(sum(summands[1:], summands[0])) / sum(map(abs, summands))
+        size = sum(map(abs, summands))
+        return abs(sum(summands[1:], summands[0])) / (size + 1 * (size == 0))
 
     def _summands(self, z: Any, m: Any) -> list[Any]:
-        return [c * z**i * m**j for i, j, c in self.terms]
+        z, m = finite_number("z", z), finite_number("m", m)
+        try:
+            return [c * z**i * m**j for i, j, c in self.terms]
+        except OverflowError:
+            raise InputError("z, m", (z, m), "numbers whose powers do not overflow, such as those of mpmath") from None
 
     def dilated(self, factor: Fraction | int | sp.Rational) -> AlgebraicCurve:
-        """The curve of the law dilated by a positive rational factor: z ↦ z/factor, m ↦ m·factor."""
-        scale = Fraction(int(factor.numerator), int(factor.denominator))
+        """The curve of the law dilated by a positive rational factor: z ↦ z/factor, m ↦ m·factor.
+
+        Raises:
+            InputError: for a factor that is not a positive rational number.
+        """
+        allowed = "a positive rational number"
+        number = rational_number("factor", factor, allowed)
+        if not number > 0:
+            raise InputError("factor", factor, allowed)
+        scale = Fraction(int(number.p), int(number.q))
         return self.from_coefficients({(i, j): c * scale ** (j - i) for i, j, c in self.terms})
 
     @cached_property
@@ -154,13 +176,22 @@ class AlgebraicCurve:
         """The branch points that are the given edges of bands, as from `law.edges_to(30)`.
 
         Raises:
-            InputError: when one of them is not a branch point of this curve, to 12 digits.
+            InputError: for what are not pairs of finite numbers, and when one of them is not a branch point of this
+                curve, to 12 digits.
         """
-        return tuple((self._branch_point(left), self._branch_point(right)) for left, right in edges)
+        try:
+            pairs = [(left, right) for left, right in edges]
+        except (TypeError, ValueError):
+            raise InputError("edges", edges, _PAIRS) from None
+        return tuple((self._branch_point(left), self._branch_point(right)) for left, right in pairs)
 
     def _branch_point(self, edge: Any) -> AlgebraicNumber:
+        number = finite_number("edges", edge)
         points = [(point, point.value(2 * _EDGE_DIGITS)) for point in self.branch_points]
-        near = [point for point, value in points if abs(value - edge) <= abs(value) * 10.0**-_EDGE_DIGITS]
+        try:
+            near = [point for point, value in points if abs(value - number) <= abs(value) * 10.0**-_EDGE_DIGITS]
+        except (TypeError, ValueError):
+            raise InputError("edges", edge, _PAIRS) from None
         if len(near) != 1:
             raise InputError("edges", str(edge), "branch points of this curve: is it the curve of this law?")
         return near[0]

@@ -45,11 +45,15 @@ class Derivation(ABC):
 
     @abstractmethod
     def moments(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
-        """m_1 … m_order of the law, exact; with general=True no values are put in."""
+        """m_1 … m_order of the law, exact; with general=True no values are put in.
+
+        Raises:
+            InputError: for an order that is not a positive integer.
+        """
 
     @abstractmethod
     def free_cumulants(self, order: int, general: bool = False) -> tuple[sp.Expr, ...]:
-        """κ_1 … κ_order of the law, R(z) = Σ κ_n z^{n−1}, exact; with general=True no values are put in."""
+        """κ_1 … κ_order of the law, R(z) = Σ κ_n z^{n−1}, exact; arguments and errors as for `moments`."""
 
     @abstractmethod
     def polynomial(

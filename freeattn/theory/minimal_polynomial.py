@@ -60,7 +60,8 @@ def minimal_polynomial(series: Series) -> Coefficients:
     order = int(_FURTHER * _rows(support)[1])
     if not annihilates(series, found, order, next(primes)):
         raise ConvergenceError(
-            "verification of the algebraic curve", 1.0, 0.0, f"report the model: {used} primes agreed on a wrong curve"
+            "verification of the algebraic curve", None, None,
+            f"report the model: {used} primes agreed on a wrong curve",
         )
     return found
 
@@ -175,7 +176,7 @@ def _lifted(
         modulus *= prime
         guess = _reconstructed(residues, modulus)
     raise ConvergenceError(
-        "the coefficients of the algebraic curve", 1.0, 0.0, "give rational values with smaller denominators"
+        "the coefficients of the algebraic curve", None, None, "give rational values with smaller denominators"
     )
 
 

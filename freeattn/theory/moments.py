@@ -13,10 +13,10 @@ from typing import Any
 
 import sympy as sp
 
-from freeattn.errors import InputError
 from freeattn.theory.cumulants import moments_to_cumulants
 from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.expansion import Expansion, Product, expansion_of
+from freeattn.theory.given_values import positive_integer
 from freeattn.theory.square_roots import without_roots
 from freeattn.theory.weights import WeightRing
 
@@ -47,8 +47,7 @@ def free_cumulants(system: DysonSystem, order: int, values: Values | None = None
 
 
 def _moments(system: DysonSystem, order: int, values: Values | None) -> tuple[WeightRing, list[Any]]:
-    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        raise InputError("order", order, "a positive integer")
+    order = positive_integer("order", order)
     expansion = expansion_of(system)
     weights = [weight.subs(dict(values)) if values else weight for weight in expansion.weights]
     expansion, reduced = without_roots(expansion, weights)

@@ -10,6 +10,7 @@ from flint import fmpq, fmpz_poly
 
 from freeattn.errors import ConvergenceError
 from freeattn.model.precision import own_context
+from freeattn.theory.given_values import positive_integer
 
 __all__ = ["AlgebraicNumber", "real_roots"]
 
@@ -37,8 +38,10 @@ class AlgebraicNumber:
         """The same number in an interval no wider than 10^−digits of its size; the signs at its ends are exact.
 
         Raises:
+            InputError: for digits that are not a positive integer.
             ConvergenceError: when Newton's method does not reach it.
         """
+        digits = positive_integer("digits", digits)
         if self.lower == self.upper or self.upper - self.lower <= abs(self.lower) * Fraction(1, 10**digits):
             return self
         for doubling in range(_DOUBLINGS):
@@ -47,10 +50,11 @@ class AlgebraicNumber:
             lower, upper = max(self.lower, middle - radius), min(self.upper, middle + radius)
             if lower < upper and _value(self.polynomial, lower) * _value(self.polynomial, upper) < 0:
                 return replace(self, lower=lower, upper=upper)
-        raise ConvergenceError("refinement of a branch point", 1.0, 10.0**-digits, "ask for fewer digits")
+        raise ConvergenceError("refinement of a branch point", None, 10.0**-digits, "ask for fewer digits")
 
     def value(self, digits: int) -> Any:
-        """The number as an mpmath number of the given digits."""
+        """The number as an mpmath number of the given digits; errors as for `enclosed`."""
+        digits = positive_integer("digits", digits)
         inside, context = self.enclosed(digits + 1), own_context(digits)
         middle = (inside.lower + inside.upper) / 2
         return context.mpf(middle.numerator) / middle.denominator

@@ -19,7 +19,7 @@ from freeattn.theory.branch import BranchCondition
 from freeattn.theory.derivation import Derivation
 from freeattn.theory.equivalent import GaussianEquivalent
 from freeattn.theory.forms import expanded, primitive
-from freeattn.theory.given_values import GivenValues, given_values, with_ratio, with_thetas
+from freeattn.theory.given_values import GivenValues, given_values, positive_integer, with_ratio, with_thetas
 from freeattn.theory.homogeneous import homogeneous_moments
 from freeattn.theory.mean_one import ScalarEquation
 from freeattn.theory.system import ScalarSystem
@@ -138,7 +138,7 @@ class Stages(Derivation):
             InputError: when a symbol is left that has no rational value.
             NotCoveredError: normalized=True for a law whose mean is not positive.
         """
-        curve = AlgebraicCurve.from_expression(self.polynomial(normalized, values=values or {}))
+        curve = AlgebraicCurve.from_expression(self.polynomial(normalized, values={} if values is None else values))
         if curve.irreducible:
             return curve
         law = self.mean_one if normalized else self.law
@@ -158,9 +158,10 @@ class Stages(Derivation):
         self, series: Callable[[Law], tuple[sp.Expr, ...]], order: int, general: bool
     ) -> tuple[sp.Expr, ...]:
         """A series of the law; for a layer in numbers interpolated in θ₁ and θ₂, to spare fractions of polynomials."""
+        order = positive_integer("order", order)
         law = self.law if general else self.law.substitute(self.numbers)
         thetas = {sym.THETA_1, sym.THETA_2}
-        if self.equivalent is None or not isinstance(order, int) or order < 1 or not _parameters(law) <= thetas:
+        if self.equivalent is None or not _parameters(law) <= thetas:
             return series(law)
         return homogeneous_moments(lambda c: series(law.substitute({sym.THETA_1: 1, sym.THETA_2: c})), order)
 

@@ -38,6 +38,7 @@ CASES = {
         **SIZES, "d_out": 6, "tie": fa.KeyValueCorrelation(Fraction(3, 5)), "inputs": "gaussian",
     },
     "O = Kᵀ, Gaussian input": {**SIZES, "tie": "output-key", "inputs": "gaussian"},
+    "K = V and O = Kᵀ, Gaussian input": {**SIZES, "tie": "key-value-output", "inputs": "gaussian"},  # out of reach
 }
 NO_NOISE = ("MHA, Gaussian input", "K = V, Gaussian input")
 

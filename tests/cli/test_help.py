@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -95,3 +96,13 @@ def test_module_runs_as_the_command():
         check=True,
     )
     assert outcome.stdout.startswith("freeattn ")
+
+
+def test_examples_of_the_help_are_those_of_the_pages():
+    """One way to ask for a document, in the help and in docs/cli.md."""
+    outcome = _python("import sys; sys.argv = ['freeattn', '--help']; from freeattn.cli import main; main()")
+    pages = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    example = "freeattn derive --symbolic --format document -o law.tex"
+    assert example in outcome.stdout
+    assert example in pages
+    assert "--standalone" not in outcome.stdout

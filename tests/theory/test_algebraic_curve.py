@@ -6,11 +6,14 @@ import json
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 import sympy as sp
 
 import freeattn as fa
-from freeattn.errors import InputError, NotCoveredError
+from freeattn.errors import ConvergenceError, InputError, NotCoveredError
+from freeattn.theory import minimal_polynomial as module_of_curves
+from freeattn.theory import real_roots
 from freeattn.theory.algebraic_curve import AlgebraicCurve
 from freeattn.theory.attention_words import words_of
 from freeattn.theory.dyson import dyson_of
@@ -110,6 +113,13 @@ def test_degrees_of_words():
 def test_a_curve_of_degree_42():
     curve = fa.derive(fa.Attention(**{**GAUSSIAN, "d_value": 3}, latent=fa.Latent(5))).curve(values={"c": HALF})
     assert degrees(curve) == (33, 42)
+
+
+@pytest.mark.slow
+def test_a_curve_out_of_reach():
+    tied = {**SMALL, "tie": "key-value-output", "inputs": "gaussian"}
+    with pytest.raises(NotCoveredError, match="degree above 64 in z, or one that is too wide"):
+        fa.derive(fa.Attention(**tied)).curve(values={"c": HALF})
 
 
 def test_square_roots_that_meet_in_pairs():
@@ -254,3 +264,99 @@ def test_symbols_of_an_expression_take_values():
     assert curve == fa.derive(MarchenkoPastur(sp.Rational(3, 7))).curve()
     with pytest.raises(InputError, match="q"):
         fa.derive(word).curve(values={"p": 3})
+
+
+# Bad arguments -----------------------------------------------------------------------------------------------------
+
+
+def refused(field, call, *arguments):
+    with pytest.raises(InputError) as caught:
+        call(*arguments)
+    assert caught.value.field == field, arguments
+
+
+@pytest.mark.parametrize("route", ["transform", "pencil"])
+@pytest.mark.parametrize("values", [[("c", 1)], [], "c", "", 0, {"c": 1}.items()])
+def test_values_are_a_mapping(route, values):
+    derivation = fa.derive(fa.Attention(**LAYERS["mha"]), route=route)
+    for call in (derivation.curve, derivation.polynomial):
+        with pytest.raises(InputError, match=r"values = .* a mapping"):
+            call(values=values)
+
+
+@pytest.mark.parametrize("route", ["transform", "pencil"])
+@pytest.mark.parametrize(
+    "value", ["1/0", "one", None, True, [1], 1j, float("nan"), float("inf"), np.float64("-inf"), mpmath.inf, sp.nan]
+)
+def test_values_are_rational_numbers(route, value):
+    derivation = fa.derive(fa.Attention(**LAYERS["mha"]), route=route)
+    for call in (derivation.curve, derivation.polynomial):
+        with pytest.raises(InputError, match=r"values\[c\] = .* rational"):
+            call(values={"c": value})
+
+
+def test_floats_are_their_exact_binary_value():
+    derivation = fa.derive(fa.Attention(**LAYERS["mha"]))
+    for value in (0.1, np.float64(0.1), sp.Float(0.1)):
+        assert derivation.curve(values={"c": value}) == derivation.curve(values={"c": Fraction(0.1)})
+
+
+def test_points_that_are_no_finite_numbers():
+    curve = law_itself(A @ B)
+    for call in (curve.evaluate, curve.residual):
+        for bad in ("a", None, True, [1], float("nan"), complex(1, float("inf")), mpmath.nan, sp.nan, sp.oo,
+                    np.array([1, np.nan]), np.array(["a"])):
+            refused("z", call, bad, 1)
+            refused("m", call, 1, bad)
+        refused("z, m", call, 1e200, 1e200)
+    assert curve.evaluate(Z, M) == curve.expression
+    assert curve.evaluate(np.array([2, 3]), 1).tolist() == [1, 5]
+
+
+def test_residual_where_all_terms_vanish():
+    curve = AlgebraicCurve.from_expression(Z + M)
+    assert curve.residual(0, 0) == 0
+    assert curve.residual(np.zeros(2), np.array([0.0, 1.0])).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("factor", ["x", "1/0", None, True, float("nan"), float("inf"), sp.sqrt(2), 0, -1, [1], 1j])
+def test_dilation_by_what_is_no_positive_rational(factor):
+    refused("factor", law_itself(A @ B).dilated, factor)
+
+
+@pytest.mark.parametrize("edges", [
+    None, 5, [1], [(1,)], [(1, 2, 3)], "ab", ["ab"], [("a", "b")], [(None, 1)], [(0, float("nan"))], [(0, Z)],
+    [(0, [1])], [(0, np.array([1, 2]))],
+])
+def test_edges_that_are_no_pairs_of_numbers(edges):
+    refused("edges", law_itself(A @ B).edges, edges)
+
+
+@pytest.mark.parametrize("digits", [2.5, "3", None, 0, -1, True, [2], float("nan")])
+def test_digits_of_a_branch_point(digits):
+    point = fa.derive(MarchenkoPastur(2)).curve(normalized=False).branch_points[-1]
+    for call in (point.value, point.enclosed):
+        refused("digits", call, digits)
+    assert point.value(np.int64(5)) == point.value(5)
+
+
+# Solvers that break off --------------------------------------------------------------------------------------------
+
+
+def broken_off(call, what, tolerance=None):
+    """No residual is claimed where none was measured."""
+    with pytest.raises(ConvergenceError, match=what) as caught:
+        call()
+    assert (caught.value.residual, caught.value.tolerance) == (None, tolerance)
+    assert "residual" not in str(caught.value)
+
+
+def test_errors_of_exact_algebra_have_no_made_up_numbers(monkeypatch):
+    series = series_of(A @ B, {})
+    monkeypatch.setattr(module_of_curves, "annihilates", lambda *_: False)
+    broken_off(lambda: module_of_curves.minimal_polynomial(series), "verification")
+    monkeypatch.setattr(module_of_curves, "_MOST_PRIMES", 1)
+    broken_off(lambda: module_of_curves.minimal_polynomial(series), "coefficients of the algebraic curve")
+    point = fa.derive(MarchenkoPastur(2)).curve(normalized=False).branch_points[-1]
+    monkeypatch.setattr(real_roots, "_DOUBLINGS", 0)
+    broken_off(lambda: point.enclosed(300), "branch point", 10.0**-300)

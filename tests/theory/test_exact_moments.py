@@ -7,6 +7,7 @@ from functools import cache
 from itertools import product
 from math import prod
 
+import numpy as np
 import pytest
 import sympy as sp
 from sympy.abc import p, q, r
@@ -228,6 +229,27 @@ def test_an_order_that_is_no_positive_integer_is_refused(order):
         free_cumulants(dyson_of(WORDS["X"]), order)
     with pytest.raises(InputError, match="order"):
         fa.law(MarchenkoPastur(1)).moments(order, exact=True)
+
+
+@pytest.mark.parametrize("order", [0, -1, 2.5, "3", None, [2], float("nan"), True])
+@pytest.mark.parametrize("route", ["transform", "pencil"])
+def test_orders_of_derivations(order, route):
+    derivation = fa.derive(fa.Attention(**CLOSED["mha"]), route=route)
+    law = MarchenkoPastur(1)
+    calls = [derivation.moments, derivation.free_cumulants, law.moments, law.free_cumulants]
+    calls += [derivation.normalized_moments] if route == "transform" else []
+    for call in calls:
+        with pytest.raises(InputError, match="a positive integer") as caught:
+            call(order)
+        assert (caught.value.field, caught.value.value) == ("order", order) or order != order
+
+
+@pytest.mark.parametrize("route", ["transform", "pencil"])
+def test_orders_of_other_integer_types(route):
+    derivation = fa.derive(fa.Attention(**CLOSED["mha"]), route=route)
+    for order in (np.int64(2), sp.Integer(2)):
+        assert derivation.moments(order) == derivation.moments(2)
+        assert derivation.free_cumulants(order) == derivation.free_cumulants(2)
 
 
 # The ring of weights -----------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ import freeattn as fa
 from freeattn.errors import NotCoveredError
 from freeattn.theory.derive import derive, symbolic_spec
 from freeattn.theory.exports.code import Julia, Mathematica, Python
-from freeattn.theory.exports.program import CurveProgram, DysonProgram
+from freeattn.theory.exports.program import CurveProgram, DysonProgram, EnergyEntry, Entry
 from freeattn.theory.transforms import Discrete, FreePoisson, FreeProduct, FreeSum, MarchenkoPastur
 
 CLOSE = 1e-10  # relative to the density
@@ -149,6 +149,50 @@ def test_what_is_not_reached_raises(name: str) -> None:
             function(point)
 
 
+@pytest.mark.parametrize("name", ["key-value", "mha", "gaussian"])
+def test_between_zero_and_the_support(name: str) -> None:
+    """Points next to 0, where Newton's method goes far away before it is caught: as the law, 0 in the gap."""
+    law, module = law_of(name), module_of(derive(SOURCES[name]).to_python())
+    left = law.edges[0][0]
+    for x in (-left, -0.01 * left, 0.01 * left, 0.04 * left, 0.14 * left):
+        assert module.density(x) == 0
+        z = complex(x, 1e-3)
+        assert abs(module.stieltjes(z) / law.stieltjes(z) - 1) < CLOSE
+
+
+def test_newton_at_a_pole_a_zero_and_beyond_doubles() -> None:
+    """Nothing but an answer: no root there."""
+    equations = module_of(derive(LAYERS["key-value"]).to_python())._Law()
+    for q in (0j, 1 + 0j, 1e46 + 4e46j, 1e300 + 1e300j, complex(np.nan)):
+        assert not equations.newton(np.array([q]), 0.01 + 0.3j)[1]
+
+
+def test_singular_matrices_are_no_bad_input() -> None:
+    """numpy's LinAlgError is a ValueError, which here is about the point."""
+    module = module_of(derive(LAYERS["gaussian"]).to_python())
+    equations = module._Law()
+    zeros = [tuple(np.zeros_like(part) for part in sector) for sector in equations._sectors]
+    equations._sectors = zeros
+    u = np.zeros(equations.count, dtype=complex)
+    assert not equations.newton(u, 1 + 1j)[1]
+    for call in (equations.output, equations.tangent, equations.physical):
+        with pytest.raises(ArithmeticError, match="singular"):
+            call(u, 1 + 1j)
+    with pytest.raises(ArithmeticError, match="singular"):
+        equations.begin(1 + 1j)
+
+
+@pytest.mark.parametrize("name", ["mha", "gaussian"])
+def test_points_beyond_doubles(name: str) -> None:
+    module = module_of(derive(SOURCES[name]).to_python())
+    for function, point, named in (
+        (module.density, 10**400, "x"), (module.density, [1, -(10**5000)], "x"), (module.stieltjes, 10**400, "z"),
+        (module.density, Fraction(10**400), "x"),
+    ):
+        with pytest.raises(ValueError, match=f"{named} is too large for double precision: a finite number"):
+            function(point)
+
+
 def test_a_wrong_root_is_refused() -> None:
     """The tests inside: other roots of the same equations do not pass."""
     module = module_of(derive(LAYERS["mha"]).to_python())
@@ -227,6 +271,17 @@ def test_mathematica_reads_back(name: str) -> None:
         same_values(list(zip(entries, matrix_entries(program), strict=True)), language)
 
 
+def test_every_entry_of_the_energy_has_its_trace() -> None:
+    """A number without a trace cannot be made, so that none is taken for that of trace 0."""
+    program = derive(LAYERS["gaussian"]).program
+    assert isinstance(program, DysonProgram)
+    found = [entry for sector in program.sectors for entry in sector.energy]
+    assert {entry.unknown for entry in found} == set(range(len(program.unknowns)))
+    assert not hasattr(Entry(0, 0, sp.S.One), "unknown")
+    with pytest.raises(TypeError, match="unknown"):
+        EnergyEntry(row=0, column=0, value=sp.S.One)  # type: ignore[call-arg]
+
+
 def flattened(value: Any) -> Any:
     if isinstance(value, (list, tuple, sp.Tuple)):
         for item in value:
@@ -242,8 +297,8 @@ def matrix_entries(program: DysonProgram) -> list[sp.Expr]:
         for entries, factor in ((sector.constant, 1), (sector.point, POINT)):
             for e in entries:
                 matrix[e.row, e.column] += e.value * factor
-        for e in sector.energy:
-            matrix[e.row, e.column] += e.value * program.unknowns[e.unknown]  # type: ignore[index]
+        for energy in sector.energy:
+            matrix[energy.row, energy.column] += energy.value * program.unknowns[energy.unknown]
         found += list(matrix)
     return found
 
@@ -313,10 +368,19 @@ def table_arithmetic(julia: str, program: DysonProgram) -> None:
         assert size == sector.size
         for entries, shown in ((sector.constant, constant), (sector.point, point), (sector.energy, energy)):
             for entry, (*place, value) in zip(entries, shown, strict=True):
-                expected = [*([] if entry.unknown is None else [entry.unknown + 1]), entry.row + 1, entry.column + 1]
-                assert place == expected
+                trace = [entry.unknown + 1] if isinstance(entry, EnergyEntry) else []
+                assert place == [*trace, entry.row + 1, entry.column + 1]
                 assert float(entry.value.subs(at)) == pytest.approx(value)
         assert [float(w.subs(at)) for w in sector.weights] == pytest.approx(weights)
+
+
+@pytest.mark.parametrize("name", ["mha", "gaussian"])
+def test_julia_tests_points_as_doubles(name: str) -> None:
+    """A large integer is finite, its double is not: the test comes behind the conversion."""
+    julia = derive(SOURCES[name]).to_julia()
+    for kind in ("ComplexF64(z)", "Float64(x)"):
+        assert re.search(rf"point = {re.escape(kind)}\n\s*isfinite\(point\)", julia)
+    assert not re.search(r"(?<!regular\()\b(inv|eigmin)\(", julia)
 
 
 @pytest.mark.parametrize(("language", "expected"), [

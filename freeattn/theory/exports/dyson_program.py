@@ -8,7 +8,7 @@ import sympy as sp
 
 from freeattn.theory import symbols as sym
 from freeattn.theory.dyson import DysonSystem, Sector
-from freeattn.theory.exports.program import DysonProgram, Entry, Heading, Inputs, Read, SectorProgram
+from freeattn.theory.exports.program import DysonProgram, EnergyEntry, Entry, Heading, Inputs, Read, SectorProgram
 
 __all__ = ["dyson_program", "symbols_of"]
 
@@ -58,15 +58,18 @@ def _sector(
     places = [(i, j, matrix[i, j]) for i in range(size) for j in range(size)]
     return SectorProgram(
         size=size,
-        constant=_entries((i, j, entry.subs(nothing), None) for i, j, entry in places),
-        point=_entries((i, j, sp.diff(entry, sym.Z), None) for i, j, entry in places),
-        energy=_entries((i, j, sp.diff(entry, g), e) for i, j, entry in places for e, g in enumerate(unknowns)),
+        constant=_entries((i, j, entry.subs(nothing)) for i, j, entry in places),
+        point=_entries((i, j, sp.diff(entry, sym.Z)) for i, j, entry in places),
+        energy=tuple(
+            EnergyEntry(e, i, j, rate) for i, j, entry in places for e, g in enumerate(unknowns)
+            if (rate := sp.diff(entry, g)) != 0
+        ),
         weights=tuple(system.copies_below(p, sector.depth) for p in sector.blocks),
     )
 
 
-def _entries(found: Iterable[tuple[int, int, sp.Expr, int | None]]) -> tuple[Entry, ...]:
-    return tuple(Entry(i, j, value, unknown) for i, j, value, unknown in found if value != 0)
+def _entries(found: Iterable[tuple[int, int, sp.Expr]]) -> tuple[Entry, ...]:
+    return tuple(Entry(i, j, value) for i, j, value in found if value != 0)
 
 
 def _readings(system: DysonSystem) -> Readings:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import sympy as sp
 
 from freeattn.theory.exports.code import Julia
 from freeattn.theory.exports.heading import heading_text
-from freeattn.theory.exports.program import CurveProgram, DysonProgram, Entry, SectorProgram
+from freeattn.theory.exports.program import CurveProgram, DysonProgram, EnergyEntry, Entry, SectorProgram
 from freeattn.theory.exports.source import assigned, filled, joined, read_entry
 
 __all__ = ["julia_source"]
@@ -74,9 +74,9 @@ def _sector(sector: SectorProgram, language: Julia) -> str:
     return f"({sector.size}, {', '.join(parts)}, [{', '.join(map(language.code, sector.weights))}])"
 
 
-def _listed(entries: tuple[Entry, ...], language: Julia) -> str:
+def _listed(entries: Sequence[Entry | EnergyEntry], language: Julia) -> str:
     rows = []
     for entry in entries:
-        front = "" if entry.unknown is None else f"{entry.unknown + 1}, "
+        front = f"{entry.unknown + 1}, " if isinstance(entry, EnergyEntry) else ""
         rows.append(f"({front}{entry.row + 1}, {entry.column + 1}, {language.code(entry.value)})")
     return f"[{', '.join(rows)}]"

@@ -73,7 +73,7 @@ def _matrix(sector: SectorProgram, unknowns: tuple[sp.Symbol, ...], language: Ma
         matrix[entry.row, entry.column] += entry.value
     for entry in sector.point:
         matrix[entry.row, entry.column] += entry.value * sym.Z
-    for entry in sector.energy:
-        matrix[entry.row, entry.column] += entry.value * unknowns[entry.unknown or 0]
+    for energy in sector.energy:
+        matrix[energy.row, energy.column] += energy.value * unknowns[energy.unknown]
     rows = (", ".join(language.code(matrix[i, j]) for j in range(sector.size)) for i in range(sector.size))
     return f"{{{', '.join(f'{{{row}}}' for row in rows)}}}"

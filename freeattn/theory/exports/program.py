@@ -18,7 +18,18 @@ from freeattn.errors import NotCoveredError
 if TYPE_CHECKING:
     from freeattn.theory.transforms.uniformization import Factored
 
-__all__ = ["CurveProgram", "DysonProgram", "Entry", "Heading", "Inputs", "Pair", "Read", "SectorProgram", "inputs_of"]
+__all__ = [
+    "CurveProgram",
+    "DysonProgram",
+    "EnergyEntry",
+    "Entry",
+    "Heading",
+    "Inputs",
+    "Pair",
+    "Read",
+    "SectorProgram",
+    "inputs_of",
+]
 
 
 @dataclass(frozen=True)
@@ -73,12 +84,21 @@ class CurveProgram:
 
 @dataclass(frozen=True)
 class Entry:
-    """A number at (row, column) of a small matrix; `unknown` is the trace that it multiplies, or None."""
+    """A number at (row, column) of a small matrix."""
 
     row: int
     column: int
     value: sp.Expr
-    unknown: int | None = None
+
+
+@dataclass(frozen=True)
+class EnergyEntry:
+    """A number at (row, column) of a small matrix that multiplies the trace number `unknown`."""
+
+    unknown: int
+    row: int
+    column: int
+    value: sp.Expr
 
 
 @dataclass(frozen=True)
@@ -88,7 +108,7 @@ class SectorProgram:
     size: int
     constant: tuple[Entry, ...]
     point: tuple[Entry, ...]
-    energy: tuple[Entry, ...]
+    energy: tuple[EnergyEntry, ...]
     weights: tuple[sp.Expr, ...]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
 from freeattn.theory.exports.code import Python
 from freeattn.theory.exports.heading import heading_text
-from freeattn.theory.exports.program import CurveProgram, DysonProgram, Entry, Inputs, SectorProgram
+from freeattn.theory.exports.program import CurveProgram, DysonProgram, EnergyEntry, Entry, Inputs, SectorProgram
 from freeattn.theory.exports.source import assigned, filled, joined, needed, read_entry
 
 __all__ = ["python_source"]
@@ -78,9 +80,9 @@ def _sector(sector: SectorProgram, language: Python) -> str:
     return f"({sector.size}, {', '.join(parts)}, [{weights}])"
 
 
-def _listed(entries: tuple[Entry, ...], language: Python) -> str:
+def _listed(entries: Sequence[Entry | EnergyEntry], language: Python) -> str:
     rows = []
     for entry in entries:
-        front = "" if entry.unknown is None else f"{entry.unknown}, "
+        front = f"{entry.unknown}, " if isinstance(entry, EnergyEntry) else ""
         rows.append(f"({front}{entry.row}, {entry.column}, {language.code(entry.value)})")
     return f"[{', '.join(rows)}]"

@@ -17,6 +17,7 @@ import sympy as sp
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.theory.assumptions import Rule
 from freeattn.theory.cumulants import cumulants_to_moments, moments_to_cumulants
+from freeattn.theory.given_values import positive_integer
 from freeattn.theory.symbols import Q, S, W
 from freeattn.theory.transforms.series import from_domain, to_domain
 from freeattn.theory.transforms.uniformization import Uniformization
@@ -81,12 +82,16 @@ class Law(ABC):
     # What follows by rule --------------------------------------------------------------------------------------------
 
     def moments(self, order: int) -> tuple[sp.Expr, ...]:
-        """m_1 … m_order, exact."""
-        return _moments(self, order)
+        """m_1 … m_order, exact.
+
+        Raises:
+            InputError: for an order that is not a positive integer.
+        """
+        return _moments(self, positive_integer("order", order))
 
     def free_cumulants(self, order: int) -> tuple[sp.Expr, ...]:
-        """κ_1 … κ_order, exact: R(z) = Σ κ_n z^{n−1}."""
-        return _cumulants(self, order)
+        """κ_1 … κ_order, exact: R(z) = Σ κ_n z^{n−1}; errors as for `moments`."""
+        return _cumulants(self, positive_integer("order", order))
 
     @property
     def mean(self) -> sp.Expr:
