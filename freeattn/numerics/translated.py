@@ -46,6 +46,14 @@ def engine_of_curve(compiled: Callable[[int], CompiledCurve]) -> Engine:
     return TranslatedEngine(compiled, math.frexp(reach)[1] + 1)
 
 
+class _LinearMap(BandMap):
+    """The map of a moved band, whose ends are too far from 0 for a logarithmic scale, seen from where the law was."""
+
+    @property
+    def logarithmic(self) -> bool:
+        return False
+
+
 class TranslatedEngine(PanelEngine):
     """Engine of the law of x, from that of the law of x + 2^power."""
 
@@ -79,8 +87,8 @@ class TranslatedEngine(PanelEngine):
         return tuple(replace(panel, map=self._back(panel)) for panel in self._engine.panels)
 
     def _back(self, panel: PanelBand) -> BandMap:
-        """x(θ) − 2^power; ends of the moved law are too far from 0 for a logarithmic scale."""
-        return replace(panel.map, left=panel.map.left - self._shift, right=panel.map.right - self._shift)
+        """x(θ) − 2^power."""
+        return _LinearMap(panel.map.left - self._shift, panel.map.right - self._shift)
 
     def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
         limit = None if upper is None else self._moved(upper, digits)
