@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from freeattn.errors import BranchError, CertificationError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
-from freeattn.numerics.backends import trace_equation
 from freeattn.numerics.certificates import (
     BAND,
     DYSON,
@@ -42,6 +41,7 @@ from freeattn.numerics.real_axis import GAP as IN_GAP
 from freeattn.numerics.real_axis import Axis
 from freeattn.numerics.root_proofs import Root, System, in_cone, increasing, prove, refine, value_of
 from freeattn.numerics.trace_balls import TraceBalls
+from freeattn.numerics.trace_equation import TraceEquation
 from freeattn.numerics.trace_pattern import keeps_pattern
 
 __all__ = ["Certifier", "certifier_of"]
@@ -71,9 +71,10 @@ def certifier_of(exact: ExactSide, engine: Engine | None = None) -> Certifier:
         NotCoveredError: for law expressions, which are not given by words, and for infinitely many heads.
     """
     if isinstance(exact, ExactWords):
-        certifier = Certifier(exact, exact.mean_one)
-        if isinstance(engine, NetworkEngine):
-            certifier.know(engine.folds)
+        if not isinstance(engine, NetworkEngine):
+            return Certifier(exact, exact.mean_one)
+        certifier = Certifier(exact, exact.mean_one, engine.equation)
+        certifier.know(engine.folds)
         return certifier
     if not isinstance(exact.source, (Attention, Expression)):
         raise NotCoveredError("certificates are for laws of attention layers and of expressions in letters")
@@ -83,18 +84,24 @@ def certifier_of(exact: ExactSide, engine: Engine | None = None) -> Certifier:
 class Certifier:
     """Certificates of the law of some words, in its own unit or the one of mean one.
 
+    Args:
+        words: the exact data of the law.
+        mean_one: whether the unit is the one of mean one.
+        equation: the equation in doubles, for starts; made on numpy when there is none yet, because few starts are
+            needed and compiled loops take seconds to load.
+
     Raises:
         CertificationError: when the theorem about the physical root does not apply to the equation.
     """
 
-    def __init__(self, words: ExactWords, mean_one: bool) -> None:
+    def __init__(self, words: ExactWords, mean_one: bool, equation: TraceEquation | None = None) -> None:
         if not keeps_pattern(words.system):
             raise CertificationError("a positive imaginary part of all blocks creates traces that the equation lacks")
         self._words, self._mean_one = words, mean_one
         self._weights: dict[int, EnclosedWeights] = {}
         self._systems: dict[int, tuple[System, fmpq]] = {}
         self._balls = TraceBalls(self._enclosed(15).tables())
-        self.equation = trace_equation(words.tables(0))
+        self.equation = equation or TraceEquation(words.tables(0))
         second = float(words._moments(2, 17)[1])
         self._size = second**0.5
         self._descent = Descent(self.equation, self._size)

@@ -50,7 +50,10 @@ def law(
         exact = exact_law(source)
         return SpectralLaw(engine_of_curve(exact.curve), exact)
     if not isinstance(source, (Attention, Expression)):
-        raise InputError("source", source, "an Attention, an expression in letters, or a law expression")
+        raise InputError(
+            "source", source, "an Attention (fa.architecture makes one of a name), an expression in letters, or a law "
+            "expression"
+        )
     if words and route == "transform":
         raise InputError("route", route, '"pencil" for an expression in letters')
     by_words = importlib.import_module("freeattn.numerics.exact_words")  # closed laws do without it

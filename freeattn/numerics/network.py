@@ -26,7 +26,7 @@ from freeattn.numerics.real_axis import BAND, GAP, Axis
 from freeattn.numerics.refinement import refined_density, sharpened
 from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
-from freeattn.numerics.trace_equation import ChordDensities
+from freeattn.numerics.trace_equation import ChordDensities, TraceEquation
 
 __all__ = ["NetworkEngine"]
 
@@ -134,6 +134,10 @@ class NetworkEngine(PanelEngine):
         except ConvergenceError:  # panels do not resolve rounding: more digits where doubles keep few
             precise = self._traces(_DOUBLE_EDGES)
             return build_panels(band_map, lambda x, start: solved(x, start, precise), _RESOLVED)
+
+    @property
+    def equation(self) -> TraceEquation:
+        return self._equation
 
     @property
     def panels(self) -> tuple[PanelBand, ...]:

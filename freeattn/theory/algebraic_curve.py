@@ -65,7 +65,7 @@ class AlgebraicCurve:
         polynomial = sp.Poly(expression, Z, M)
         if polynomial.free_symbols_in_domain:
             left = ", ".join(sorted(map(str, polynomial.free_symbols_in_domain)))
-            raise InputError("values", None, f"a rational number for each of {left}")
+            raise InputError("values", None, f"a rational number for each of {left}, in values={{…}}")
         return cls.from_coefficients({powers: sp.Rational(c) for powers, c in polynomial.terms()})
 
     # The polynomial ------------------------------------------------------------------------------------------------

@@ -119,7 +119,8 @@ class PencilDerivation(Derivation):
         missing = sorted(str(symbol) for symbol in needed - set(found))
         if missing:
             hint = ", or for c" if by_ratio and str(sym.THETA_2) in missing else ""
-            raise InputError("values", None, f"a rational number for each of {', '.join(missing)}{hint}")
+            example = f"such as values={{{missing[0]!r}: '1/3'}}"
+            raise InputError("values", None, f"a rational number for each of {', '.join(missing)}{hint}, {example}")
         return {symbol: found[symbol] for symbol in needed}
 
     @property

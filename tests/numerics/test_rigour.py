@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import flint
 import numpy as np
@@ -99,3 +101,13 @@ def test_precision_set_through_a_ball_changes_no_certificate():
     after = law.certify(2.5).density
     assert after.radius < 1e-20 * after.midpoint
     assert after.contains(law.stieltjes(2.5, digits=40).imag / after.midpoint.context.pi)
+
+
+def test_certificates_of_closed_laws_load_no_compiled_loops():
+    """Loading them takes seconds, and compiling a minute: too long for one proof."""
+    script = (
+        "import sys, freeattn as fa\n"
+        "fa.law(fa.architecture('bert-base', n_tokens=512)).certify(2.0)\n"
+        "assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

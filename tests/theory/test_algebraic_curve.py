@@ -241,7 +241,7 @@ def test_what_is_refused():
     layer = fa.derive(fa.Attention(**GAUSSIAN))
     with pytest.raises(InputError, match=r"theta_1, theta_2, or for c"):
         layer.curve()
-    with pytest.raises(InputError, match=r"theta_1, theta_2$"):
+    with pytest.raises(InputError, match=r"theta_1, theta_2, such as values="):
         layer.curve(normalized=False)
     with pytest.raises(InputError, match="one of"):
         layer.curve(values={"gamma": 1})
