@@ -29,6 +29,7 @@ from peer_environments import PACKAGES, NotRun, Package, answers, environment
 from peer_references import LAWS, Reference, errors
 
 import freeattn as fa
+from freeattn.numerics.backends import backend
 
 OWN_LIMIT = 300  # seconds for the times of freeattn, and for simulation
 LAW_LIMIT = 90  # seconds for one package on one law, on average
@@ -92,7 +93,8 @@ def measure(only: Sequence[str], repeats: int, folder: Path) -> dict[str, Any]:
     result: dict[str, Any] = {
         "machine": {
             "date": time.strftime("%Y-%m-%d"), "processor": processor(), "cores": os.cpu_count(),
-            "load before": load(), "python": platform.python_version(), "freeattn": fa.__version__, "repeats": repeats,
+            "load before": load(), "python": platform.python_version(), "freeattn": fa.__version__,
+            "backend": backend(), "repeats": repeats,
         }
     }
     if not only or "own" in only:
