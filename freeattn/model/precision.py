@@ -7,7 +7,7 @@ from typing import Any
 
 import mpmath
 
-__all__ = ["context_for_results", "new_context", "own_context"]
+__all__ = ["binary_of", "context_for_results", "new_context", "own_context"]
 
 _MOST_CONTEXTS = 64  # kept in each thread; making one takes milliseconds
 
@@ -19,6 +19,12 @@ class _Kept(threading.local):
 
 
 _kept = _Kept()
+
+
+def binary_of(number: Any) -> tuple[int, int]:
+    """(mantissa, exponent of two) of a real mpmath or sympy float; (0, not 0) for infinities and NaN."""
+    sign, mantissa, exponent, _ = number._mpf_
+    return (-int(mantissa) if sign else int(mantissa)), int(exponent)
 
 
 def new_context(digits: int) -> Any:

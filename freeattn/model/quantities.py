@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from freeattn.errors import InputError
+from freeattn.model.precision import binary_of
 
 __all__ = [
     "Quantity",
@@ -76,11 +77,10 @@ def as_quantity(field: str, value: object, allowed: str) -> Quantity:
 
 
 def _binary(field: str, value: Any, allowed: str) -> Fraction:
-    sign, mantissa, exponent, _ = value._mpf_
+    mantissa, exponent = binary_of(value)
     if not mantissa and exponent:  # infinities and NaN
         raise InputError(field, value, allowed)
-    number = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    return -number if sign else number
+    return Fraction(mantissa) * Fraction(2) ** exponent
 
 
 def _integral(value: Fraction) -> int | Fraction:

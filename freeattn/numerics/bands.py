@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from freeattn.errors import ConvergenceError
 
-__all__ = ["BandMap", "PanelBand", "build_panels"]
+__all__ = ["NODES", "POINTS", "TO_COEFFICIENTS", "BandMap", "PanelBand", "build_panels"]
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -31,10 +31,10 @@ _TINY = float(np.finfo(float).tiny)
 _BISECTIONS = 54  # halvings of [−1, 1] to the last bit of a double
 _LOG_SCALE = 0.05  # a left edge below this share of the right one is resolved on a logarithmic scale
 
-_POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)[::-1]
-_TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
-_VANDERMONDE = {side: chebyshev.chebvander((_POINTS + side) / 2, NODES - 1) for side in (-1, 1)}  # onto halves
-_WEIGHTS = np.array([2.0 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(NODES)]) @ _TO_COEFFICIENTS
+POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)[::-1]
+TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(POINTS, NODES - 1))
+_VANDERMONDE = {side: chebyshev.chebvander((POINTS + side) / 2, NODES - 1) for side in (-1, 1)}  # onto halves
+_WEIGHTS = np.array([2.0 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(NODES)]) @ TO_COEFFICIENTS
 
 
 @dataclass(frozen=True)
@@ -173,12 +173,12 @@ class PanelBand:
         total, scale = 0.0, 0.0
         while todo:
             panel, low, high, depth = todo.pop()
-            local = (high + low) / 2 + (high - low) / 2 * _POINTS
+            local = (high + low) / 2 + (high - low) / 2 * POINTS
             start, end = self.breaks[panel], self.breaks[panel + 1]
             theta = (start + end) / 2 + (end - start) / 2 * local
             values = np.asarray(function(self.map.point(theta))) * chebyshev.chebval(local, self.density[panel])
             part = (_WEIGHTS @ values).item() * (high - low) / 2 * (end - start) / 2
-            tail = np.abs(_TO_COEFFICIENTS[-2:] @ values).max() * (end - start) * (high - low)
+            tail = np.abs(TO_COEFFICIENTS[-2:] @ values).max() * (end - start) * (high - low)
             scale = max(scale, abs(part), abs(total))
             if tail <= 1e-12 * scale or tail == 0:
                 total += part
@@ -219,7 +219,7 @@ def build_panels(
     todo: list[tuple[float, float, Complex | None]] = [(half * k / 4, half * (k + 1) / 4, None) for k in range(4)]
     peak = 0.0
     for depth in range(_MAX_DEPTH):
-        theta = np.array([(a + b) / 2 + (b - a) / 2 * _POINTS for a, b, _ in todo])
+        theta = np.array([(a + b) / 2 + (b - a) / 2 * POINTS for a, b, _ in todo])
         starts = None if depth == 0 else np.concatenate([start for _, _, start in todo if start is not None])
         delta, rho = solve(band_map.point(theta).ravel(), starts)
         mass = rho.reshape(theta.shape) * band_map.slope(theta)
@@ -240,7 +240,7 @@ def _refine(
 ) -> list[tuple[float, float, Complex | None]]:
     children: list[tuple[float, float, Complex | None]] = []
     for (a, b, _), row, values in zip(todo, delta, mass, strict=True):
-        coefficients, series = _TO_COEFFICIENTS @ row, _TO_COEFFICIENTS @ values
+        coefficients, series = TO_COEFFICIENTS @ row, TO_COEFFICIENTS @ values
         tail = np.abs(series[-3:]).max()
         if tail <= resolved * peak or tail * (b - a) <= _ROUNDING_FLOOR * peak:
             finished.append((a, b, coefficients, series))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from freeattn.errors import BranchError, CertificationError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
+from freeattn.model.precision import binary_of
 from freeattn.numerics.certificates import (
     BAND,
     DYSON,
@@ -387,10 +388,10 @@ def _parts(value: Any) -> Pair:
 
 def _rational(value: Any) -> fmpq:
     if hasattr(value, "_mpf_"):
-        sign, mantissa, exponent, _ = value._mpf_
+        mantissa, exponent = binary_of(value)
         if (not mantissa and exponent) or abs(exponent) > _LARGEST_EXPONENT:
             raise ValueError("not finite, or out of range")
-        exact = Fraction(int(mantissa)) * Fraction(2) ** exponent * (-1 if sign else 1)
+        exact = Fraction(mantissa) * Fraction(2) ** exponent
     else:
         power = value.lower().partition("e")[2] if isinstance(value, str) else ""
         if abs(int(power or 0)) > _LARGEST_EXPONENT:

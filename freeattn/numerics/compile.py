@@ -15,6 +15,7 @@ import sympy as sp
 from flint import fmpq, fmpq_poly
 
 from freeattn.errors import InputError
+from freeattn.model.precision import binary_of
 from freeattn.theory.symbols import Q
 from freeattn.theory.system import Parametrization
 from freeattn.theory.transforms.uniformization import Factored, Leaf, LeafPair
@@ -102,9 +103,8 @@ def _reduced(top: fmpq_poly, bottom: fmpq_poly) -> RationalFunction:
 def fraction_of(value: Any) -> fmpq:
     """An int, Fraction, sympy Rational or mpmath number as an exact rational."""
     if hasattr(value, "_mpf_"):
-        sign, mantissa, exponent, _ = value._mpf_
-        number = fmpq(int(mantissa) * (-1 if sign else 1))
-        return number * fmpq(2) ** int(exponent) if exponent >= 0 else number / fmpq(2) ** int(-exponent)
+        mantissa, exponent = binary_of(value)
+        return fmpq(mantissa << exponent) if exponent >= 0 else fmpq(mantissa, 1 << -exponent)
     if isinstance(value, sp.Rational):
         return fmpq(int(value.p), int(value.q))
     return fmpq(int(value.numerator), int(value.denominator))

@@ -18,9 +18,9 @@ from mpmath.ctx_iv import MPIntervalContext
 
 from freeattn.errors import CertificationError
 
-__all__ = ["Enclosure", "double_of", "enclosed", "exactly", "exponential", "rounded"]
+__all__ = ["BITS_PER_DIGIT", "Enclosure", "double_of", "enclosed", "exactly", "exponential", "rounded"]
 
-_BITS_PER_DIGIT = 3.33
+BITS_PER_DIGIT = 3.33  # log2(10), rounded up
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def exactly(value: Any) -> Enclosure:
 
 def rounded(value: Enclosure, digits: int) -> tuple[fmpq, fmpq]:
     """(centre, radius): the middle, as a short number."""
-    bits = int(digits * _BITS_PER_DIGIT) + 10
+    bits = int(digits * BITS_PER_DIGIT) + 10
     middle = (value.low + value.high) / 2
     if value.exact and max(int(middle.p).bit_length(), int(middle.q).bit_length()) <= bits:
         return middle, fmpq(0)
@@ -146,7 +146,7 @@ def _root(value: fmpq, digits: int, up: int) -> fmpq:
     top, bottom = int(value.p), int(value.q)
     if isqrt(top) ** 2 == top and isqrt(bottom) ** 2 == bottom:
         return fmpq(isqrt(top), isqrt(bottom))
-    shift = max(0, int(digits * _BITS_PER_DIGIT) + 10 + (bottom.bit_length() - top.bit_length()) // 2)
+    shift = max(0, int(digits * BITS_PER_DIGIT) + 10 + (bottom.bit_length() - top.bit_length()) // 2)
     return fmpq(isqrt((top << (2 * shift)) // bottom) + up, 1 << shift)
 
 

@@ -19,13 +19,14 @@ from freeattn.errors import InputError
 from freeattn.model.attention import Attention
 from freeattn.model.precision import own_context
 from freeattn.numerics.compile import CompiledCurve, compile_curve, rational_value
-from freeattn.numerics.polynomials import as_fmpq, to_context
+from freeattn.numerics.polynomials import to_context
 from freeattn.theory import symbols as sym
 from freeattn.theory.attention_laws import law_of
 from freeattn.theory.equivalent import equivalent_of
 from freeattn.theory.exact_moments import layer_moments, mean_one_moments
 from freeattn.theory.system import system_of
 from freeattn.theory.transforms import Law
+from freeattn.theory.weights import as_fmpq
 
 __all__ = ["Atom", "ExactLaw", "ExactSide", "exact_context", "exact_law"]
 

@@ -12,9 +12,10 @@ import sympy as sp
 from freeattn.errors import NotCoveredError
 from freeattn.numerics.compile import rational_value
 from freeattn.numerics.exact import Atom, ExactSide, exact_context
-from freeattn.numerics.polynomials import as_fmpq, to_context
+from freeattn.numerics.polynomials import to_context
 from freeattn.theory.cumulants import cumulants_to_moments, moments_to_cumulants
 from freeattn.theory.transforms.series import moments_of_product
+from freeattn.theory.weights import as_fmpq
 
 __all__ = ["COMPRESSION", "POWER", "PRODUCT", "SUM", "ExactConvolution", "FreeConvolution", "cumulants_of"]
 

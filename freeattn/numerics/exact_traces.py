@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from freeattn.errors import CertificationError
 from freeattn.numerics.array_balls import Ball, about, product, total
 from freeattn.numerics.dyson_tables import DysonTables, Read
-from freeattn.numerics.enclosures import double_of, exactly
+from freeattn.numerics.enclosures import BITS_PER_DIGIT, double_of, exactly
 from freeattn.numerics.trace_balls import TraceBalls
 
 __all__ = ["Dyadic", "ExactPoint", "ExactTraces", "Pair", "Residual", "Turned", "added", "down", "up"]
@@ -35,7 +35,6 @@ Matrix = list[list[int]]
 Rows = list[list[tuple[int, int]]]
 
 _MOST_WIDTH = 1e-18  # relative: far below the rounding of doubles, which the enclosures of matrices allow for
-_BITS_PER_DIGIT = 3.33
 _GUARD_BITS = 30  # of unknowns and inverses, relative to their natural sizes
 _WEIGHT_BITS = 70  # of weights and of z, relative, beyond the digits
 _MANTISSA = 53
@@ -142,8 +141,8 @@ class ExactTraces:
     """
 
     def __init__(self, tables: DysonTables, balls: TraceBalls, digits: int) -> None:
-        self.bits = int(digits * _BITS_PER_DIGIT) + _GUARD_BITS
-        self._weight_bits = int(digits * _BITS_PER_DIGIT) + _WEIGHT_BITS
+        self.bits = int(digits * BITS_PER_DIGIT) + _GUARD_BITS
+        self._weight_bits = int(digits * BITS_PER_DIGIT) + _WEIGHT_BITS
         self.width = ldexp(1.0, -self._weight_bits)
         self.balls = balls
         self._sectors = [self._sector(sector) for sector in tables.sectors]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import mpmath
 import sympy as sp
-from flint import fmpq
 
 from freeattn.errors import CertificationError, NotCoveredError
 from freeattn.model.quadrature import thetas
+from freeattn.numerics.compile import fraction_of
 from freeattn.numerics.dyson_tables import DysonTables, tables_of
 from freeattn.numerics.enclosures import Enclosure, enclosed, exactly
 from freeattn.numerics.exact_words import ExactWords
@@ -85,17 +83,5 @@ class EnclosedWeights:
 
 
 def _within(value: mpmath.mpf, error: mpmath.mpf) -> Enclosure:
-    middle, radius = (_fraction(number) for number in (value, error))
+    middle, radius = (fraction_of(number) for number in (value, error))
     return Enclosure(middle - radius, middle + radius)
-
-
-def _fraction(value: mpmath.mpf) -> fmpq:
-    exact = sp.Rational(*_ratio(value))
-    return fmpq(int(exact.p), int(exact.q))
-
-
-@lru_cache(maxsize=64)
-def _ratio(value: mpmath.mpf) -> tuple[int, int]:
-    sign, mantissa, exponent, _ = value._mpf_
-    signed = -int(mantissa) if sign else int(mantissa)
-    return signed << max(exponent, 0), 1 << max(-exponent, 0)

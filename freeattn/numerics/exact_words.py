@@ -25,7 +25,7 @@ from freeattn.numerics.compile import rational_value
 from freeattn.numerics.dyson_tables import DysonTables, tables_of
 from freeattn.numerics.exact import Atom, ExactSide, exact_context
 from freeattn.numerics.network import NetworkEngine
-from freeattn.numerics.polynomials import as_fmpq, to_context
+from freeattn.numerics.polynomials import to_context
 from freeattn.theory.attention_words import Thetas, words_of
 from freeattn.theory.dyson import DysonSystem, dyson_of
 from freeattn.theory.exact_moments import layer_moments, mean_one_moments
@@ -34,6 +34,7 @@ from freeattn.theory.moments import moments
 from freeattn.theory.pencil import Product, check_product, count_of, size_of
 from freeattn.theory.rank import atoms_of
 from freeattn.theory.splitting import alive, exact_values
+from freeattn.theory.weights import as_fmpq
 
 __all__ = ["ExactWords", "engine_of", "words_law"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from freeattn.numerics.bands import NODES
+from freeattn.numerics.bands import NODES, POINTS, TO_COEFFICIENTS
 from freeattn.numerics.gap_pieces import End, Piece, pieces_of
 from freeattn.numerics.real_axis import Axis
 
@@ -37,8 +37,6 @@ _SMALL = 1e-3  # share of a panel's largest value to which a trace that crosses 
 _DEPTH = 7  # halvings of a panel: what is still rough then is left to Newton's method
 _SMOOTH, _GAIN = 4, 0.1  # from this depth on, what halving improves by less is rounding
 _FIRST_PANELS = 4
-_NODES = chebyshev.chebpts1(NODES)
-_TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_NODES, NODES - 1))
 
 
 class GapSolutions:
@@ -194,7 +192,7 @@ class GapSolutions:
             if not todo:
                 break
             maps = [self._pieces[k].map for k, *_ in todo]
-            t = [x.point((a + b) / 2 + (b - a) / 2 * _NODES) for x, (_, a, b, _) in zip(maps, todo, strict=True)]
+            t = [x.point((a + b) / 2 + (b - a) / 2 * POINTS) for x, (_, a, b, _) in zip(maps, todo, strict=True)]
             starts = [
                 self._from_nearest(self._pieces[k], known[k], here) for here, (k, *_) in zip(t, todo, strict=True)
             ]
@@ -267,7 +265,7 @@ def _panel(low: float, t: Real, values: Real) -> tuple[_Panel, float]:
     powers = np.where(np.isfinite(powers) & (np.abs(powers) < _STEEPEST), powers, 0.0)
     powers = np.where(np.abs(powers - np.round(powers)) < _INTEGER, np.round(powers), powers)
     scaled = values * t[:, None] ** -powers
-    coefficients = _TO_COEFFICIENTS @ scaled
+    coefficients = TO_COEFFICIENTS @ scaled
     size = np.maximum(np.abs(scaled).min(axis=0), _SMALL * np.abs(scaled).max(axis=0))
     if not np.isfinite(coefficients).all():
         return _Panel(low, coefficients, powers), np.inf

@@ -25,7 +25,6 @@ from freeattn.numerics.wide import (
 
 __all__ = [
     "Start",
-    "as_fmpq",
     "coprime_powers",
     "derivative_of_logarithm",
     "horner",
@@ -44,11 +43,6 @@ _DOUBLINGS = 7  # up to 128 times the digits asked for
 _LEEWAY = 2  # bits: Newton may overshoot
 _MOST_SPREAD = 300  # bits between the sizes of roots up to which flint isolates all of them quickly
 _START_BITS = 106  # two doubles: the first step from a double
-
-
-def as_fmpq(value: Any) -> fmpq:
-    """A rational number of another library that has p and q."""
-    return fmpq(int(value.p), int(value.q))
 
 
 def coprime_powers(factors: Factors) -> tuple[fmpq, Factors]:

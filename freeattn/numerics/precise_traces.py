@@ -14,13 +14,13 @@ from mpmath.libmp import from_man_exp
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError
-from freeattn.model.precision import new_context
+from freeattn.model.precision import binary_of, new_context
 from freeattn.numerics.chord import Chord
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.folds import RANK_TOLERANCE, Fold, bordered_system, framed
 from freeattn.numerics.lifting import Lifting
 from freeattn.numerics.lifting_layout import COMPLEX, DUAL, REAL, Algebra, Layout
-from freeattn.numerics.sparse_equation import Balanced, SparseEquation, binary
+from freeattn.numerics.sparse_equation import Balanced, SparseEquation
 from freeattn.numerics.trace_equation import TraceEquation
 
 __all__ = ["PreciseTraces"]
@@ -65,7 +65,7 @@ class PreciseTraces:
             BranchError: when they lead away from the start.
         """
         algebra = COMPLEX if np.iscomplexobj(start) else REAL
-        place = [binary(part) for part in (z.real, z.imag)[: algebra.components]]
+        place = [binary_of(part) for part in (z.real, z.imag)[: algebra.components]]
         rounded = complex(z) if algebra is COMPLEX else float(z.real)
         system = self._balanced(start, rounded)
         layout = self._layout(algebra)

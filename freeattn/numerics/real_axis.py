@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.numerics.descent import Descent
-from freeattn.numerics.trace_equation import TraceEquation
+from freeattn.numerics.trace_equation import VISIBLE, TraceEquation
 
 __all__ = ["BAND", "GAP", "UNKNOWN", "Axis"]
 
@@ -21,7 +21,6 @@ Mask = NDArray[np.bool_]
 UNKNOWN, BAND, GAP = 0, 1, 2
 _HEIGHTS = (1e-2, 1e-4, 1e-7, 1e-10)  # Im z over |x| from which the axis is tried
 _AROUND = 0.3  # Im z over |x| on the way around an edge
-_VISIBLE = 1e-12  # Im m over |m| below which a solution counts as real
 _DOUBTFUL = 1e-6  # Im m over |m| below which it is compared with the rounding of m
 _STEEPEST = 3.0  # power of x beyond which a trace is not continued as one
 
@@ -81,7 +80,7 @@ class Axis:
         matrices = self.equation.matrices(u, x.astype(complex))
         m = self.equation.output(matrices)
         with np.errstate(all="ignore"):
-            good &= m.imag > _VISIBLE * np.abs(m)
+            good &= m.imag > VISIBLE * np.abs(m)
             small = np.flatnonzero(good & (m.imag < _DOUBTFUL * np.abs(m)))
             if small.size:  # a real solution of a law far from 0, such as S + 10⁵, has that much by rounding
                 error = self.equation.output_error(u[small], x[small].astype(complex), [g[small] for g in matrices])

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["inverses"]
+__all__ = ["BALANCING", "inverses"]
 
 Numbers = NDArray[Any]  # float64 or complex128
 
 _EXPLICIT = 4  # rows: a minor of size 3 is 6 products
-_BALANCING = 4  # rounds; each takes the square root of what is left of the spread of sizes
+BALANCING = 4  # rounds; each takes the square root of what is left of the spread of sizes
 
 
 def inverses(matrices: Numbers) -> Numbers:
@@ -78,7 +78,7 @@ def _determinants(blocks: Numbers) -> Numbers:
 
 def _balanced(matrices: Numbers) -> Numbers:
     left, right = (np.ones(matrices.shape[:2]) for _ in range(2))
-    for _ in range(_BALANCING):
+    for _ in range(BALANCING):
         size = np.abs(left[:, :, None] * matrices * right[:, None, :])
         rows, columns = np.sqrt(size.max(axis=2)), np.sqrt(size.max(axis=1))
         left, right = left / np.where(rows > 0, rows, 1), right / np.where(columns > 0, columns, 1)

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from freeattn.model.precision import binary_of
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.small_inverse import inverses
 
-__all__ = ["Balanced", "Coefficients", "SparseEquation", "Units", "binary", "shifted", "summed"]
+__all__ = ["Balanced", "Coefficients", "SparseEquation", "Units", "shifted", "summed"]
 
 Index = NDArray[np.intp]
 Real = NDArray[np.float64]
@@ -131,7 +132,7 @@ class SparseEquation:
 
     def _coefficients(self, found: Iterable[tuple[int, tuple[int, int], Any]]) -> Coefficients:
         entries = list(found)
-        exact = tuple(binary(self._context.convert(value)) for _, _, value in entries)
+        exact = tuple(binary_of(self._context.convert(value)) for _, _, value in entries)
         owner, rows, columns = (np.array(column, dtype=np.intp) for column in (
             [owner for owner, _, _ in entries], [at[0] for _, at, _ in entries], [at[1] for _, at, _ in entries]))
         return Coefficients(owner, rows, columns, exact, np.array([float(value) for _, _, value in entries]))
@@ -206,12 +207,6 @@ class SparseEquation:
         natural = (np.maximum(sizes, roots[:, None] * roots) / self._roots_or_one)[self.reads.rows, self.reads.columns]
         traces = summed(np.abs(self.reads.doubles) * natural, self.read_starts)
         return Units(rows, columns, -np.rint(np.log2(np.where(traces == 0, 1.0, traces))).astype(np.intp))
-
-
-def binary(number: Any) -> Binary:
-    """A real mpmath number as mantissa and exponent of two."""
-    sign, mantissa, exponent, _ = number._mpf_
-    return (-int(mantissa) if sign else int(mantissa)), int(exponent)
 
 
 def shifted(mantissa: int, exponent: int) -> int:

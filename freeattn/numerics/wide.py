@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from flint import fmpq, fmpq_poly
 from mpmath import libmp
 
+from freeattn.model.precision import binary_of
+
 __all__ = [
     "ZERO",
     "Wide",
@@ -30,7 +32,7 @@ __all__ = [
 Coefficients = list[tuple[int, int]]
 Factors = Sequence[tuple[fmpq_poly, int]]
 
-_BITS_PER_DIGIT = 3.3219280948873626
+_BITS_PER_DIGIT = 3.3219280948873626  # log2(10)
 _NOTHING = -(1 << 40)
 _DOUBLE_BITS = 53
 _DOUBLE = 2.0**_DOUBLE_BITS
@@ -126,13 +128,13 @@ def from_number(value: Any, bits: int) -> Wide:
         real, imag = (from_number(part, bits) for part in (value.real, value.imag))
         return plus(real, Wide(0, imag.real, imag.exponent), bits)
     if hasattr(value, "_mpf_"):
-        sign, mantissa, exponent, _ = value._mpf_
-        return rounded(Wide(-int(mantissa) if sign else int(mantissa), 0, int(exponent)), bits)
+        mantissa, exponent = binary_of(value)
+        return rounded(Wide(mantissa, 0, exponent), bits)
     if isinstance(value, complex):
         return plus(from_number(value.real, bits), times(from_number(value.imag, bits), Wide(0, 1, 0), bits), bits)
     if isinstance(value, float):
-        mantissa, power_of_two = math.frexp(value)
-        return Wide(int(mantissa * _DOUBLE), 0, power_of_two - _DOUBLE_BITS)
+        share, power = math.frexp(value)
+        return Wide(int(share * _DOUBLE), 0, power - _DOUBLE_BITS)
     return divided(Wide(int(value.p), 0, 0), Wide(int(value.q), 0, 0), bits) if value else ZERO
 
 

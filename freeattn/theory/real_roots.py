@@ -9,7 +9,7 @@ from typing import Any
 from flint import fmpq, fmpz_poly
 
 from freeattn.errors import ConvergenceError
-from freeattn.model.precision import own_context
+from freeattn.model.precision import binary_of, own_context
 from freeattn.theory.given_values import positive_integer
 
 __all__ = ["AlgebraicNumber", "real_roots"]
@@ -69,8 +69,8 @@ class AlgebraicNumber:
             if value == 0 or slope == 0 or abs(step := value / slope) <= abs(root) * context.eps:
                 break
             root -= step
-        sign, mantissa, exponent, _ = root._mpf_
-        return (-1) ** sign * int(mantissa) * Fraction(2) ** exponent
+        mantissa, exponent = binary_of(root)
+        return mantissa * Fraction(2) ** exponent
 
 
 def real_roots(polynomial: fmpz_poly) -> tuple[AlgebraicNumber, ...]:

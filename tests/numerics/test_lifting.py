@@ -14,11 +14,11 @@ import pytest
 
 import freeattn as fa
 from freeattn.errors import BranchError, ConvergenceError, FreeattnError
-from freeattn.model.precision import own_context
+from freeattn.model.precision import binary_of, own_context
 from freeattn.numerics.lifting import Lifting
 from freeattn.numerics.lifting_layout import COMPLEX, DUAL, REAL, Layout
 from freeattn.numerics.precise_traces import PreciseTraces
-from freeattn.numerics.sparse_equation import SparseEquation, binary
+from freeattn.numerics.sparse_equation import SparseEquation
 from freeattn.theory.inversion import inverted
 
 F = Fraction
@@ -113,7 +113,7 @@ def test_residuals_are_those_of_the_unknowns(algebra: Any) -> None:
     u = engine._on_axis(np.array([1.0]))[0]
     system = equation.balanced(u, 1.0 + 0j)
     gauge = np.ones(equation.count) if algebra is DUAL else None
-    place = [binary(precise.context.mpf(part)) for part in (1.25, 0.5)[: algebra.components]]
+    place = [binary_of(precise.context.mpf(part)) for part in (1.25, 0.5)[: algebra.components]]
     lifting = Lifting(layout, system.units, bits, place[:1] if algebra is DUAL else place, gauge)
     lifting.begin(generator.normal(size=layout.length))
     for exponent in (-20, -70, -115):

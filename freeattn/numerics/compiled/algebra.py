@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from freeattn.numerics.compiled.scalars import kernel, modulus, reciprocal, scaled
+from freeattn.numerics.small_inverse import BALANCING
 
 __all__ = ["decomposed", "definite", "invert", "substituted"]
 
-_BALANCING = 4  # rounds, as in `small_inverse`
 
 
 @kernel
@@ -86,7 +86,7 @@ def _invert_balanced(a: Any, g: Any, size: int) -> None:
     factors, inverse, rest, column = room[:size], room[size : 2 * size], room[2 * size : 3 * size], room[3 * size]
     for p in range(size):
         left[p] = right[p] = 1.0
-    for _ in range(_BALANCING):
+    for _ in range(BALANCING):
         for p in range(size):
             rows[p] = columns[p] = 0.0
         for m in range(size * size):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.numerics.bands import NODES, PanelBand
+from freeattn.numerics.bands import NODES, POINTS, PanelBand
 from freeattn.numerics.compiled.algebra import decomposed, substituted
 from freeattn.numerics.compiled.kernels import (
     ABSOLUTE,
@@ -54,7 +54,7 @@ class Chords:
     def __init__(self, equation: Packed, band: PanelBand) -> None:
         self._equation, self._band = equation, band
         panels, _, count = band.delta.shape
-        local = -np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+        local = POINTS
         self._series = np.ascontiguousarray(band.delta, dtype=np.complex128)
         self._inverses = np.empty((panels, NODES, count, count), dtype=np.complex128)
         self._moduli = np.empty((panels, NODES, count, count))

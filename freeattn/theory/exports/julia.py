@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import sympy as sp
 
 from freeattn.theory.exports.code import Julia
 from freeattn.theory.exports.heading import heading_text
-from freeattn.theory.exports.program import CurveProgram, DysonProgram, EnergyEntry, Entry, SectorProgram
-from freeattn.theory.exports.source import assigned, filled, joined, read_entry
+from freeattn.theory.exports.program import CurveProgram, DysonProgram
+from freeattn.theory.exports.source import assigned, dyson_parts, filled, joined
 
 __all__ = ["julia_source"]
 
@@ -55,28 +55,7 @@ def _tuple(items: Iterable[str]) -> str:
 
 
 def _dyson(program: DysonProgram, language: Julia, plain: str) -> str:
-    averages = [
-        "[" + ", ".join(f"({number + 1}, {language.code(share)})" for number, share in group) + "]"
-        for group in program.averages
-    ]
     return filled(
         "julia_dyson", PLAIN=plain, ASSIGNMENTS=assigned(program.inputs, language, " " * 4),
-        SECTORS=joined([_sector(sector, language) for sector in program.sectors], " " * 8),
-        READS=joined(["[" + ", ".join(read_entry(r, language, 1) for r in reads) + "]" for reads in program.reads],
-                     " " * 8),
-        OUTPUT=", ".join(read_entry(read, language, 1) for read in program.output),
-        AVERAGES=joined(averages, " " * 8),
+        **dyson_parts(program, language, " " * 8, 1),
     )
-
-
-def _sector(sector: SectorProgram, language: Julia) -> str:
-    parts = (_listed(entries, language) for entries in (sector.constant, sector.point, sector.energy))
-    return f"({sector.size}, {', '.join(parts)}, [{', '.join(map(language.code, sector.weights))}])"
-
-
-def _listed(entries: Sequence[Entry | EnergyEntry], language: Julia) -> str:
-    rows = []
-    for entry in entries:
-        front = f"{entry.unknown + 1}, " if isinstance(entry, EnergyEntry) else ""
-        rows.append(f"({front}{entry.row + 1}, {entry.column + 1}, {language.code(entry.value)})")
-    return f"[{', '.join(rows)}]"

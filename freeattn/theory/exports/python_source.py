@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import sympy as sp
 
 from freeattn.theory.exports.code import Python
 from freeattn.theory.exports.heading import heading_text
-from freeattn.theory.exports.program import CurveProgram, DysonProgram, EnergyEntry, Entry, Inputs, SectorProgram
-from freeattn.theory.exports.source import assigned, filled, joined, needed, read_entry
+from freeattn.theory.exports.program import CurveProgram, DysonProgram, Inputs
+from freeattn.theory.exports.source import assigned, dyson_parts, filled, joined, needed
 
 __all__ = ["python_source"]
 
@@ -60,29 +58,7 @@ def _curve(program: CurveProgram, language: Python, signature: str) -> str:
 
 
 def _dyson(program: DysonProgram, language: Python, signature: str) -> str:
-    averages = [
-        "[" + ", ".join(f"({number}, {language.code(share)})" for number, share in group) + "]"
-        for group in program.averages
-    ]
     return filled(
         "python_dyson", KEYWORDS=signature, ASSIGNMENTS=_assignments(program.inputs, language),
-        SECTORS=joined([_sector(sector, language) for sector in program.sectors], " " * 12),
-        READS=joined(["[" + ", ".join(read_entry(r, language, 0) for r in reads) + "]" for reads in program.reads],
-                     " " * 12),
-        OUTPUT=", ".join(read_entry(read, language, 0) for read in program.output),
-        AVERAGES=joined(averages, " " * 12),
+        **dyson_parts(program, language, " " * 12, 0),
     )
-
-
-def _sector(sector: SectorProgram, language: Python) -> str:
-    parts = (_listed(entries, language) for entries in (sector.constant, sector.point, sector.energy))
-    weights = ", ".join(map(language.code, sector.weights))
-    return f"({sector.size}, {', '.join(parts)}, [{weights}])"
-
-
-def _listed(entries: Sequence[Entry | EnergyEntry], language: Python) -> str:
-    rows = []
-    for entry in entries:
-        front = f"{entry.unknown}, " if isinstance(entry, EnergyEntry) else ""
-        rows.append(f"({front}{entry.row}, {entry.column}, {language.code(entry.value)})")
-    return f"[{', '.join(rows)}]"

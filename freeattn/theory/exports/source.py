@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
 
 import sympy as sp
 
 from freeattn.theory.exports.code import Language
-from freeattn.theory.exports.program import Inputs, Read
+from freeattn.theory.exports.program import DysonProgram, EnergyEntry, Entry, Inputs, Read, SectorProgram
 
-__all__ = ["assigned", "defined_in", "filled", "joined", "needed", "read_entry"]
+__all__ = ["assigned", "defined_in", "dyson_parts", "filled", "joined", "needed"]
 
 _DEFINED = re.compile(r"^(\w+)(?:\[| =)", re.MULTILINE)
 _TEMPLATES = files("freeattn.theory.exports").joinpath("templates")
@@ -49,7 +50,35 @@ def joined(lines: list[str], indent: str) -> str:
     return "\n".join(f"{indent}{line}," for line in lines)
 
 
-def read_entry(read: Read, language: Language, first: int) -> str:
+def dyson_parts(program: DysonProgram, language: Language, indent: str, first: int) -> dict[str, str]:
+    """The tables of a Dyson equation as lists of tuples; places are counted from `first`."""
+    averages = [
+        "[" + ", ".join(f"({number + first}, {language.code(share)})" for number, share in group) + "]"
+        for group in program.averages
+    ]
+    reads = ["[" + ", ".join(_read_entry(r, language, first) for r in reads) + "]" for reads in program.reads]
+    return {
+        "SECTORS": joined([_sector(sector, language, first) for sector in program.sectors], indent),
+        "READS": joined(reads, indent),
+        "OUTPUT": ", ".join(_read_entry(read, language, first) for read in program.output),
+        "AVERAGES": joined(averages, indent),
+    }
+
+
+def _sector(sector: SectorProgram, language: Language, first: int) -> str:
+    parts = (_listed(entries, language, first) for entries in (sector.constant, sector.point, sector.energy))
+    return f"({sector.size}, {', '.join(parts)}, [{', '.join(map(language.code, sector.weights))}])"
+
+
+def _listed(entries: Sequence[Entry | EnergyEntry], language: Language, first: int) -> str:
+    rows = []
+    for entry in entries:
+        front = f"{entry.unknown + first}, " if isinstance(entry, EnergyEntry) else ""
+        rows.append(f"({front}{entry.row + first}, {entry.column + first}, {language.code(entry.value)})")
+    return f"[{', '.join(rows)}]"
+
+
+def _read_entry(read: Read, language: Language, first: int) -> str:
     """(sector, row, column, coefficient), counted from `first`."""
     numbers = ", ".join(str(k + first) for k in (read.sector, read.row, read.column))
     return f"({numbers}, {language.code(read.coefficient)})"
