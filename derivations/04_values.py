@@ -15,6 +15,7 @@ from freeattn.theory.symbols import GAMMA_KEY, GAMMA_VALUE, HEADS, THETA_1, THET
 
 def document() -> Document:
     derivation = fa.derive(fa.symbolic_spec(output="values"))
+    assert sp.expand(derivation.mean - GAMMA_VALUE * THETA_1) == 0
     moments = product_moments(1 / GAMMA_KEY, (1 / HEADS, 1 / GAMMA_VALUE))
     assert all(sp.expand(a - b) == 0 for a, b in zip(moments, derivation.normalized_moments(3)[1:], strict=True))
     layer = fa.Attention.from_ratios(Fraction(1, 2), 3, n_heads=2, output="values")

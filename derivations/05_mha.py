@@ -11,7 +11,7 @@ import freeattn as fa
 from freeattn.theory.documents import Document, Pinned, publish
 from freeattn.theory.mean_one import ScalarEquation
 from freeattn.theory.product_moments import product_moments
-from freeattn.theory.symbols import GAMMA_KEY, GAMMA_OUT, GAMMA_VALUE, HEADS, LAMBDA, PI_FACTOR, C, W, Z
+from freeattn.theory.symbols import GAMMA_KEY, GAMMA_OUT, GAMMA_VALUE, HEADS, LAMBDA, PI_FACTOR, THETA_1, C, W, Z
 
 RATIO = 16  # h = γ_K = γ_V = γ_O
 
@@ -32,6 +32,7 @@ def edge_by_minimum(scalar: ScalarEquation) -> mpmath.mpf:
 
 def document() -> Document:
     derivation = fa.derive(fa.symbolic_spec(output="mha"))
+    assert sp.expand(derivation.mean - GAMMA_OUT * THETA_1) == 0
     moments = product_moments(1 / GAMMA_KEY, (1 / HEADS, 1 / GAMMA_VALUE, 1 / GAMMA_OUT))
     assert all(sp.expand(a - b) == 0 for a, b in zip(moments, derivation.normalized_moments(3)[1:], strict=True))
     law = fa.law(fa.Attention.from_ratios(RATIO, RATIO, RATIO, n_heads=RATIO)).normalized()

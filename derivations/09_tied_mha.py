@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import sympy as sp
+
 import freeattn as fa
 from freeattn.theory.documents import Document, Pinned, moment_by_routes, publish
-from freeattn.theory.symbols import THETA_1, THETA_2
+from freeattn.theory.symbols import GAMMA_KEY, GAMMA_OUT, HEADS, THETA_1, THETA_2
 
 
 def document() -> Document:
     derivation = fa.derive(fa.symbolic_spec(output="mha", tie="key-value"))
+    assert sp.expand(derivation.mean - (GAMMA_OUT * (THETA_1 + HEADS * THETA_2 / GAMMA_KEY))) == 0
     layer = fa.Attention(n_tokens=6, d_model=6, n_heads=2, d_key=2, d_value=2, output="mha", tie="key-value")
     third, by_pencil = moment_by_routes(layer, 3, {THETA_1: 2, THETA_2: 1})
     pinned = Pinned(

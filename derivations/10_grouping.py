@@ -27,7 +27,7 @@ def document() -> Document:
             "its law; the same holds for Gaussian input."
         )),
         Step("exception", "The exception", prose(
-            "The sum of the heads is the one output whose law sees groups, through the width of distinct keys. Its "
+            "The sum of the heads is an output whose law sees groups, through the width of distinct keys. Its "
             "second moment of mean one is"
         ), (Equation("head-sum", GAMMA_KV, head_sum.value_of(GAMMA_KV)),
             Equation("head-sum-moment", formula("m_2"), head_sum.normalized_moments(2)[1]))),

@@ -30,6 +30,8 @@ def document() -> Document:
     finite = fa.derive(fa.symbolic_spec(output="mha"))
     assert sp.cancel(sp.limit(finite.scalar.product, HEADS, sp.oo) - derivation.scalar.product) == 0
     second = finite.normalized_moments(2, general=True)[1] - derivation.normalized_moments(2, general=True)[1]
+    for moment in finite.normalized_moments(4, general=True):
+        sp.Poly(moment.subs(HEADS, 1 / sp.Symbol("a")), sp.Symbol("a"))  # an error if it is no polynomial in 1/h
     step = Step("rate", "How fast", prose(
         "As $h\\to\\infty$ the factor $1+z/h$ of $\\Pi$ goes to one, and what is left is the product above. The second "
         "moment of mean one differs by"
@@ -41,7 +43,8 @@ def document() -> Document:
     return Document.of(
         derivation, "16_many_heads", "The limit of many heads",
         "When the number of heads grows at fixed total widths, the law of multi-head attention goes to "
-        "$\\rho\\boxtimes\\MP_{1/\\gamma_V}\\boxtimes\\pi_{\\gamma_O}$, with an error of order $1/h$ in every moment.",
+        "$\\rho\\boxtimes\\MP_{1/\\gamma_V}\\boxtimes\\pi_{\\gamma_O}$, with an error of order $1/h$ in every moment, "
+        "because moments of mean one are polynomials in $1/h$.",
         pinned, step,
     )
 

@@ -66,13 +66,14 @@ def edges_at_a_quarter() -> list[sp.Float]:
     assert len(nearest) == 4
     assert all(abs(float(x) / edge - 1) < 1e-13 for x, edge in zip(nearest, known, strict=True))
     assert [round(mass, 12) for mass in law.band_masses] == [0.75, 0.25]
+    assert [round(mass, 12) for mass in fa.law(layer(Fraction(2, 5))).band_masses] == [0.6, 0.4]
     return nearest
 
 
 def merging_point() -> float:
     """Bisection in γ_K for the change from four positive real zeros to two; exact rational γ_K throughout."""
     low, high = Fraction(1, 4), Fraction(1)
-    while high - low > Fraction(1, 2**20):
+    while high - low > Fraction(1, 2**30):
         middle = (low + high) / 2
         split = len([root for root in real_roots(middle) if root > 0]) == 4
         low, high = (middle, high) if split else (low, middle)
@@ -81,7 +82,7 @@ def merging_point() -> float:
 
 def document() -> Document:
     edges, limit = edges_at_a_quarter(), merging_point()
-    below, above = (fa.law(layer(Fraction(limit) + shift)) for shift in (Fraction(-1, 1000), Fraction(1, 1000)))
+    below, above = (fa.law(layer(Fraction(limit) + shift)) for shift in (Fraction(-1, 10**5), Fraction(1, 10**5)))
     assert (len(below.edges), len(above.edges)) == (2, 1)
     derivation = fa.derive(layer(Fraction(1, 4)))
     steps = (

@@ -149,15 +149,13 @@ def _product(first: SpectralLaw, second: SpectralLaw) -> SpectralLaw:
 
 
 def _of_one(law: SpectralLaw, t: Fraction, source: FreeConvolution) -> SpectralLaw:
-    _refuse_points("free_power", law)
+    _refuse_points(source.operation.replace(" ", "_"), law)
     low, high = hull(law)
     equation = FreePowerEquation(CauchySums(law), float(t), (float(t) * low, float(t) * high))
     spread = law.quantile(_LEVELS) - law.mean
     likely = float(t) * law.mean + np.outer([float(t), float(t) ** 0.5, 1.0], spread).ravel()
-    order = Fraction(1)
-    if low == 0 and law.atoms and t * law.atoms[0].weight > t - 1:  # F is singular at the atom 0 as it was
-        order = _end_at_zero(law)[1]
-    return _made(equation, likely, source, order)
+    weight, k = _end_at_zero(law)  # F is singular at an atom 0 as it was, as long as the atom is left
+    return _made(equation, likely, source, k if low == 0 and t * weight > t - 1 else Fraction(1))
 
 
 def _made(equation: Subordination, likely: Array, source: FreeConvolution, order: Fraction) -> SpectralLaw:

@@ -69,7 +69,7 @@ def _sign_changes(polynomial: fmpq_poly, low: fmpq, high: fmpq) -> int:
 
 
 def _closer(polynomial: fmpq_poly, low: fmpq, high: fmpq) -> tuple[fmpq, fmpq]:
-    """The one root between two ends that are none, to many bits of itself and of the distance of the ends."""
+    """The one root strictly between two ends, to many bits of itself and of the distance of the ends."""
     rising = polynomial(high) > 0 or polynomial(low) < 0
     narrow = (high - low) / 2**_CLOSER
     while high - low > min(narrow, abs(low) / 2**_CLOSER):

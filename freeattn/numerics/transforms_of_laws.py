@@ -91,8 +91,8 @@ def r_transform(law: Any, g: ArrayLike) -> Any:
         result[real] = _real_r(sums, points.real[real], low, high)
     if plane.any():
         radius = (high - low) / 2
-        if (np.abs(points[plane]) * _UNIVALENT * radius >= 1).any():
-            raise InputError("g", complex(points[plane][0]), f"a real number, or |g| < {1 / (_UNIVALENT * radius):.6g}")
+        if (large := plane & (np.abs(points) * _UNIVALENT * radius >= 1)).any():
+            raise InputError("g", complex(points[large][0]), f"a real number, or |g| < {1 / (_UNIVALENT * radius):.6g}")
         upper = np.where(points.imag > 0, np.conj(points), points)[plane]  # Im g < 0 belongs to Im z > 0
         found = _plane_r(sums, upper, law.mean)
         result[plane] = np.where(points.imag[plane] > 0, np.conj(found), found)

@@ -72,7 +72,8 @@ _ABOUT = (
     "Each section states one claim, derives it step by step from the rules of the package freeattn, and ends with a "
     "number that was obtained in a second way. Sections are independent of each other: each lists what it assumes "
     "and its sources, and can be taken over by itself. All of this is written by programs, which derive the "
-    "equations and check every number; sentences, and formulas that are not steps of a derivation, are written by hand."
+    "equations and check the number at the end; sentences, and formulas that are not steps of a derivation, are "
+    "written by hand."
 )
 
 
@@ -237,6 +238,6 @@ def publish(document: Document, folder: Path) -> str:
         DocumentError: when the number does not hold; nothing is written then.
     """
     found = document.checked()
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{document.name}.tex").write_text(latex_section(document), encoding="utf-8")
     return found

@@ -30,9 +30,10 @@ class MomentSeries:
         Raises:
             BadPrimeError: when the prime divides a denominator.
         """
-        if len(self._known) < order:
-            self._known = tuple(self._moments(order))
-        known = self._known[: max(order - 1, 0)]
+        count = max(order - 1, 0)
+        if len(self._known) < count:
+            self._known = tuple(self._moments(count))
+        known = self._known[:count]
         if any(int(moment.q) % prime == 0 for moment in known):
             raise BadPrimeError
         residues = [-int(m.p) * pow(int(m.q), -1, prime) % prime for m in known]

@@ -357,3 +357,8 @@ def test_curves_from_exact_moments(name: str) -> None:
 def test_a_curve_needs_rational_moments() -> None:
     with pytest.raises(fa.NotCoveredError, match="irrational"):
         fa.law(fa.architecture("bert-base", n_tokens=512)).curve()
+
+
+def test_refusals_name_the_operation() -> None:
+    with pytest.raises(fa.InputError, match="free_compression"):
+        fa.free_compression(fa.law(PointMass(2)), Fraction(1, 2))
