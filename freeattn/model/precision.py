@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import mpmath
-
 __all__ = ["binary_of", "context_for_results", "new_context", "own_context"]
 
 _MOST_CONTEXTS = 64  # kept in each thread; making one takes milliseconds
@@ -29,6 +27,8 @@ def binary_of(number: Any) -> tuple[int, int]:
 
 def new_context(digits: int) -> Any:
     """A new mpmath context of the given decimal digits: for what keeps it, and may be shared by threads."""
+    import mpmath  # here, so that names, expressions and --help load nothing
+
     context = mpmath.MPContext()
     context.dps = digits
     return context
