@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "model": {"errors"},
     "theory": {"errors", "model"},
     "numerics": {"errors", "model", "theory"},
+    "adapters": {"errors", "model"},
     "evidence": {"errors", "model", "numerics"},
     "report": {"errors"},
     "cli": {"freeattn", "errors", "model", "report"},
