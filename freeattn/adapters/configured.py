@@ -64,5 +64,4 @@ class ConfiguredLayer(LayerRecord):
             "n_tokens": "given" if given.get("n_tokens") is not None else self.tokens_from,
             "beta": beta,
             "defaults": dict(self.defaulted),
-            "not_modelled": list(spec.not_modelled),
         }
