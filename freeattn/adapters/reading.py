@@ -119,16 +119,12 @@ def _initialization(
 ) -> tuple[Initialization, str]:
     if family.init == "xavier":
         return Initialization(scheme="xavier-uniform", basis=_BASIS, std=f"1/sqrt({d_model})"), "Xavier uniform"
-    if family.init in ("clip", "t5"):
-        factor = fields.decimal("initializer_factor")
-        if family.init == "clip":
-            std = f"{factor}/sqrt({2 * layers * d_model})"
-            rule = "normal, initializer_factor / sqrt(2 layers d_model)"
-            return Initialization(scheme="normal", basis=_BASIS, std=std), rule
-        init = Initialization(
-            scheme="normal", basis=_BASIS, std=f"{factor}/sqrt({d_model})", q_std=f"{factor}/sqrt({d_model * d_key})"
-        )
-        return init, "normal, initializer_factor / sqrt(d_model), of queries also over sqrt(d_key)"
+    if family.init == "clip":
+        std = f"{fields.decimal('initializer_factor')}/sqrt({2 * layers * d_model})"
+        rule = "normal, initializer_factor / sqrt(2 layers d_model)"
+        return Initialization(scheme="normal", basis=_BASIS, std=std), rule
+    if family.init == "t5":
+        return _t5_initialization(fields, d_model, d_key)
     std = fields.decimal(family.std)
     if family.init == "normal":
         return Initialization(scheme="normal", basis=_BASIS, std=std), f"normal, {family.std}"
@@ -138,6 +134,19 @@ def _initialization(
         bounds = f"±{cutoff:g} standard deviations"
     init = Initialization(scheme="truncated-normal", basis=_BASIS, std=std, cutoff=cutoff)
     return init, f"normal truncated at {bounds}, {family.std}"
+
+
+def _t5_initialization(fields: Fields, d_model: int, d_key: int) -> tuple[Initialization, str]:
+    """The factor stands on the weights and, as the gain of the normalization before them, on the tokens too."""
+    factor = Fraction(fields.decimal("initializer_factor"))
+    square = decimal_text(factor**2)
+    init = Initialization(
+        scheme="normal", basis=_BASIS, std=f"{square}/sqrt({d_model})", q_std=f"{square}/sqrt({d_model * d_key})"
+    )
+    return init, (
+        "normal, initializer_factor / sqrt(d_model), of queries also over sqrt(d_key), on tokens whose normalization "
+        "has the gain initializer_factor"
+    )
 
 
 def _scale(fields: Fields, family: Family, d_key: int) -> tuple[str, tuple[str, ...]]:
