@@ -43,7 +43,8 @@ class Fields:
 
     def refuse(self, field: str, value: object, allowed: str) -> InputError:
         """The error for a field whose value is not allowed."""
-        return InputError(self.name(field), shown(value), allowed)
+        default = " (the library's default)" if field in self.defaulted else ""
+        return InputError(self.name(field), shown(value) + default, allowed)
 
     def size(self, *names: str, optional: bool = False, least: int = 1) -> int | None:
         """A number of things, from `least` to 10⁹; None where the field is optional and not there.
@@ -123,7 +124,7 @@ class Fields:
         if given:
             field, value = given[0]
             for other, second in given[1:]:
-                if second != value:
+                if _differ(value, second):
                     raise self.refuse(other, second, f"equal to {field} = {shown(value)}")
             return field, value
         present = [name for name in names if name in self._values]
@@ -138,6 +139,14 @@ def decimal_text(number: Fraction) -> str:
     """A positive number as a decimal text: exact where it ends, else to 17 digits."""
     digits = _CONTEXT.divide(Decimal(number.numerator), Decimal(number.denominator))
     return format(digits if Fraction(digits) == number else Decimal(repr(float(number))), "f")
+
+
+def _differ(first: object, second: object) -> bool:
+    """Whether two values of one field contradict each other; of two objects the first counts."""
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return False
+    numbers = _exact(first), _exact(second)
+    return numbers[0] != numbers[1] if None not in numbers else shown(first) != shown(second)
 
 
 def _exact(value: object) -> Fraction | None:

@@ -25,7 +25,9 @@ IMAGE = {
 }
 YARN = {"rope_type": "yarn", "factor": 8.0, "rope_theta": 10000.0, "original_max_position_embeddings": 16}
 TEXTS = [
-    ("gpt2", {"n_embd": 256, "n_head": 4, "n_layer": 2, "n_positions": 128, "vocab_size": 512, "initializer_range": 0.1}),
+    ("gpt2", {
+        "n_embd": 256, "n_head": 4, "n_layer": 2, "n_positions": 128, "vocab_size": 512, "initializer_range": 0.1,
+    }),
     ("gpt2", {
         "n_embd": 256, "n_head": 4, "n_layer": 2, "n_positions": 128, "vocab_size": 512, "initializer_range": 0.03,
         "scale_attn_weights": False,
