@@ -201,6 +201,7 @@ def loaded_after(statement: str) -> set[str]:
         ("import freeattn", {"numpy", "scipy", "sympy", "mpmath", "flint", "matplotlib", "click", "rich"}),
         ("import freeattn.cli", {"numpy", "scipy", "sympy", "flint", "matplotlib", "rich"}),
         ("import freeattn; freeattn.architecture('bert-base')", {"numpy", "scipy", "sympy", "flint", "matplotlib"}),
+        ("import freeattn; freeattn.read_config", {"numpy", "scipy", "sympy", "flint", "matplotlib", "torch"}),
         ("import freeattn; freeattn.law", {"matplotlib", "numba"}),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +77,41 @@ IMAGES = [
 ]
 
 
+def configuration(model_type: str, fields: dict[str, Any]) -> Any:
+    if model_type == "siglip_text_model":
+        return transformers.SiglipTextConfig(**fields)
+    return transformers.AutoConfig.for_model(model_type, **fields)
+
+
+@pytest.mark.parametrize(("model_type", "fields"), TEXTS + IMAGES)
+def test_files_that_the_library_writes(model_type: str, fields: dict[str, Any], tmp_path: Path) -> None:
+    configuration(model_type, fields).save_pretrained(tmp_path)
+    written, stated = tmp_path / "config.json", {"model_type": model_type, **fields}
+    assert fa.from_config(written, n_tokens=N_TOKENS) == fa.from_config(stated, n_tokens=N_TOKENS)
+
+
+@pytest.mark.parametrize(("name", "part", "fields"), [
+    ("clip", "text", {"text_config": {"hidden_size": 64}}),
+    ("clip", "vision", {"vision_config": {"patch_size": 16}}),
+    ("siglip", "vision", {"vision_config": {"num_hidden_layers": 3}}),
+    ("gemma3", "text", {"text_config": {"hidden_size": 512, "query_pre_attn_scalar": 64}}),
+    ("gemma3", "vision", {}),
+])
+def test_parts_of_files_that_the_library_writes(name: str, part: str, fields: dict[str, Any], tmp_path: Path) -> None:
+    config = transformers.AutoConfig.for_model(name, **fields)
+    config.save_pretrained(tmp_path)
+    layer, inner = fa.read_config(tmp_path / "config.json", part=part), getattr(config, f"{part}_config")
+    assert (layer.d_model, layer.n_heads, layer.layers) == (
+        inner.hidden_size, inner.num_attention_heads, inner.num_hidden_layers,
+    )
+    assert layer.d_key == getattr(inner, "head_dim", inner.hidden_size // inner.num_attention_heads)
+    if part == "text":
+        assert layer.n_tokens == inner.max_position_embeddings
+    else:
+        others = 1 if name == "clip" else 0
+        assert layer.n_tokens == (inner.image_size // inner.patch_size) ** 2 + others
+
+
 def spread_of_scores(model: Any, **inputs: Any) -> float:
     """The standard deviation of the scores of the first layer, by the weights of attention: log A_ij = s_ij + c_i."""
     model.eval()
@@ -91,10 +127,10 @@ def spread_of_scores(model: Any, **inputs: Any) -> float:
 
 def built(model_type: str, fields: dict[str, Any], seed: int) -> Any:
     torch.manual_seed(seed)
+    config = configuration(model_type, fields)
     if model_type == "siglip_text_model":
-        config = transformers.SiglipTextConfig(**fields, attn_implementation="eager")
+        config._attn_implementation = "eager"
         return transformers.SiglipTextModel(config)
-    config = transformers.AutoConfig.for_model(model_type, **fields)
     model = transformers.AutoModel.from_config(config, attn_implementation="eager")
     if model_type in ("bert", "roberta"):  # the part that all tokens share, which softmax does not see
         model.embeddings.token_type_embeddings.weight.data.zero_()
