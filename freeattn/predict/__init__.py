@@ -4,6 +4,7 @@ from freeattn.predict.budget import parameter_count
 from freeattn.predict.covariance import SampleCovariance, sample_covariance
 from freeattn.predict.flow import arrival_time, flow_loss
 from freeattn.predict.readouts import best_penalty, degrees_of_freedom, ridge_error
+from freeattn.predict.sensitivity import Sensitivities, sensitivities
 from freeattn.predict.shape import (
     attention_stable_rank,
     condition_number,
@@ -17,6 +18,7 @@ from freeattn.predict.shape import (
 
 __all__ = [
     "SampleCovariance",
+    "Sensitivities",
     "arrival_time",
     "attention_stable_rank",
     "best_penalty",
@@ -30,6 +32,7 @@ __all__ = [
     "rank_fraction",
     "ridge_error",
     "sample_covariance",
+    "sensitivities",
     "spike_gap",
     "stable_rank",
 ]
