@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,14 +72,14 @@ def out_ratio(law: SpectralLaw, gamma_out: Any) -> Fraction | float:
 
 def exact_number(name: str, value: Any) -> Fraction | float:
     """A positive number: an exact one stays exact, whatever its type."""
-    number: Fraction | float
+    number: Any
     try:
         number = value if isinstance(value, float) else Fraction(int(value.numerator), int(value.denominator))
     except (AttributeError, TypeError, ValueError):
         number = _as_float(name, value)
     if not 0 < number < math.inf:
         raise InputError(name, value, "a positive number")
-    return number
+    return cast("Fraction | float", number)
 
 
 def _as_float(name: str, value: Any) -> float:
