@@ -71,7 +71,7 @@ def test_compare(run, law):
         (("predict", "ridge", *BERT, "--penalty", "-1"), "penalty = -1.0 is not allowed; expected finite numbers"),
         (("predict", "ridge", "bert-base", "--output", "attention", "--n-tokens", 512), "gamma_out = None"),
         (("predict", "flow", *BERT, "--level", "0"), "level = 0.0 is not allowed; expected a number above"),
-        (("predict", "flow", *BERT, "--t", "1,,2"), "t =  is not allowed"),
+        (("predict", "flow", *BERT, "--t", "1,,2"), "t = '' is not allowed"),
         (("predict", "shape"), "preset = (not given)"),
         (("compare", "bert-base"), "layers = bert-base is not allowed; expected two layers or more"),
         (("compare", "bert-base", "bert-base:foo=1"), "layers = foo=1 is not allowed; expected FIELD=VALUE"),

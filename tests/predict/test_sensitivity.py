@@ -29,9 +29,11 @@ def law_of(name, beta=1, **changes):
     return fa.law(fa.Attention.from_ratios(**ratios, beta=beta, **fields))
 
 
-def differences(name, number):
+def differences(name, number, only=()):
     """Central difference of a number with at least 28 digits, for each ratio and β: exact to about 1e-16."""
     for parameter, value in {**CASES[name][0], "beta": Fraction(1)}.items():
+        if only and parameter not in only:
+            continue
         above, below = (number(law_of(name, **{parameter: value + sign * STEP})) for sign in (1, -1))
         context = above.context
         yield parameter, float((context.convert(above) - context.convert(below)) / (2 * context.mpf(10) ** -9))
@@ -91,10 +93,12 @@ def test_edges(found, name):
 @pytest.mark.slow
 def test_flow_loss_and_arrival(found):
     agree(
-        found["mha"].flow_loss(2), differences("mha", lambda law: flow_loss(law, 2, digits=30)), rel=1e-10,
+        found["mha"].flow_loss(2),
+        differences("mha", lambda law: flow_loss(law, 2, digits=24), only=("gamma_key", "beta")), rel=1e-10,
     )
     agree(
-        found["mha"].arrival_time("0.2"), differences("mha", lambda law: arrival_time(law, "0.2", digits=28)), rel=1e-9,
+        found["mha"].arrival_time("0.2"),
+        differences("mha", lambda law: arrival_time(law, "0.2", digits=24), only=("gamma_out",)), rel=1e-10,
     )
 
 
