@@ -118,11 +118,11 @@ def quantity(given: Quantity | str) -> Quantity:
 
 def simulated_columns() -> tuple[str, ...]:
     """The columns that draws add: of each statistic the mean over draws and the half-width of its interval."""
-    of_each = (
-        column for name in _SIMULATED
-        for column in (f"softmax_{name}", f"softmax_{name}_half_width", f"equivalent_{name}")
-    )
-    return (*of_each, "passed")
+    columns: list[str] = []
+    for name in _SIMULATED:
+        columns += [f"softmax_{name}", f"softmax_{name}_half_width"]
+        columns += [] if name.endswith("_to_equivalent") else [f"equivalent_{name}"]
+    return (*columns, "passed")
 
 
 def simulated_values(verification: Verification) -> dict[str, Any]:
@@ -130,10 +130,10 @@ def simulated_values(verification: Verification) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for statistic in verification.statistics:
         if statistic.name in _SIMULATED:
-            equivalent = statistic.equivalent
             found[f"softmax_{statistic.name}"] = statistic.softmax.mean
             found[f"softmax_{statistic.name}_half_width"] = statistic.softmax.half_width
-            found[f"equivalent_{statistic.name}"] = None if equivalent is None else equivalent.mean
+            if statistic.equivalent is not None:
+                found[f"equivalent_{statistic.name}"] = statistic.equivalent.mean
     return {**found, "passed": verification.passed}
 
 

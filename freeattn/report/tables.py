@@ -15,7 +15,7 @@ from rich.text import Text
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "later_fields", "law_tables", "render", "sharing_text",
+    "architectures_table", "edge_kind", "later_fields", "law_tables", "render", "sharing_text", "sweep_table",
     "verification_tables",
 ]
 
@@ -250,3 +250,22 @@ def _estimate(row: Any, name: str) -> str:
     if mean is None:
         return ""
     return f"{mean:.3g}" if low is None else f"{mean:.3g} ± {(high - low) / 2:.1g}"
+
+
+# A sweep ----------------------------------------------------------------------------------------------------
+
+
+def sweep_table(sweep: Any, preset: str | None = None) -> RenderableType:
+    """One row for each layer, numbers with six digits."""
+    drawn = f", {sweep.draws} draws each, seed {sweep.seed}" if sweep.draws else ""
+    columns = [name for name in sweep.columns if name != "error" or sweep.errors]
+    table = _table(f"{preset or 'Attention'}: {len(sweep.rows)} layers{drawn}", *columns, left=0)
+    for row in sweep.rows:
+        table.add_row(*(_cell(row[name]) for name in columns))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_cell(item) for item in value)
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
