@@ -21,7 +21,7 @@ VERIFY = ["verify", "--n-tokens", "300", "--d-model", "300", "--n-heads", "4", "
           "--json"]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)])
 def test_an_interrupted_verify_says_what_is_kept_and_goes_on(run, tmp_path, number, code):
     store = tmp_path / "draws.db"
     command = [sys.executable, "-c", START, *VERIFY, "--draws", "2000", "--store", str(store)]
