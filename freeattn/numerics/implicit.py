@@ -112,7 +112,7 @@ class ImplicitEquation:
         values = {name: _evaluated(tables[name], point, w, context) for name in ("", "l", "p")}
         residual = abs(values[""] / (point * values["l"]))
         if not residual <= context.sqrt(tolerance):
-            raise ConvergenceError("the double root at an edge", float(residual), float(tolerance), "ask for more digits")
+            raise ConvergenceError("the root at an edge", float(residual), float(tolerance), "ask for more digits")
         return self._chain(parameter, digits) * values["p"] / values["l"]
 
     def moments(self, parameter: str, order: int, digits: int) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from freeattn.predict.shape import (
     spike_gap,
     stable_rank,
 )
+from freeattn.predict.summary import shape_numbers, summary
 
 __all__ = [
     "SampleCovariance",
@@ -33,6 +34,8 @@ __all__ = [
     "ridge_error",
     "sample_covariance",
     "sensitivities",
+    "shape_numbers",
     "spike_gap",
     "stable_rank",
+    "summary",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,7 @@ from rich.text import Text
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "later_fields", "law_tables", "render", "sharing_text", "sweep_table",
+    "architectures_table", "edge_kind", "later_fields", "law_tables", "render", "rows_table", "sharing_text",
     "verification_tables",
 ]
 
@@ -56,6 +56,14 @@ def _table(title: str, *columns: str, left: int = 1, gap: int = 2) -> Table:
     )
     for number, name in enumerate(columns):
         table.add_column(name, justify="left" if number < left else "right", overflow="fold")
+    return table
+
+
+def rows_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
+    """Rows of texts under a title; the first `left` columns are names, the others numbers."""
+    table = _table(title, *columns, left=left)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
@@ -250,22 +258,3 @@ def _estimate(row: Any, name: str) -> str:
     if mean is None:
         return ""
     return f"{mean:.3g}" if low is None else f"{mean:.3g} ± {(high - low) / 2:.1g}"
-
-
-# A sweep ----------------------------------------------------------------------------------------------------
-
-
-def sweep_table(sweep: Any, preset: str | None = None) -> RenderableType:
-    """One row for each layer, numbers with six digits."""
-    drawn = f", {sweep.draws} draws each, seed {sweep.seed}" if sweep.draws else ""
-    columns = [name for name in sweep.columns if name != "error" or sweep.errors]
-    table = _table(f"{preset or 'Attention'}: {len(sweep.rows)} layers{drawn}", *columns, left=0)
-    for row in sweep.rows:
-        table.add_row(*(_cell(row[name]) for name in columns))
-    return table
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(_cell(item) for item in value)
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
