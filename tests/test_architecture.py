@@ -50,7 +50,8 @@ TIGHTER = {
 }
 # Imports inside functions: the optional dependency at its one place.
 INSIDE_FUNCTIONS = {
-    ("freeattn.report.plot", "matplotlib"), ("freeattn.model.precision", "mpmath"), ("freeattn.report.parquet", "pyarrow"),
+    ("freeattn.report.plot", "matplotlib"), ("freeattn.model.precision", "mpmath"),
+    ("freeattn.report.parquet", "pyarrow"),
 }
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
 # numba only for compiled equations.

@@ -88,7 +88,7 @@ def _ending_signals() -> Iterator[list[int]]:
     try:
         yield received
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 class CommandGroup(click.Group):

@@ -21,7 +21,9 @@ VERIFY = ["verify", "--n-tokens", "300", "--d-model", "300", "--n-heads", "4", "
           "--json"]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_an_interrupted_verify_says_what_is_kept_and_goes_on(run, tmp_path, number, code):
     store = tmp_path / "draws.db"
     command = [sys.executable, "-c", START, *VERIFY, "--draws", "2000", "--store", str(store)]
@@ -52,17 +54,19 @@ def test_the_time_left_counts_what_was_computed_only():
     assert left.text(100, 100) == "0:00:00 left"
 
 
-def shown(monkeypatch, seconds, **environment):
+def shown(monkeypatch, seconds, total=3, **environment):
     """What a terminal receives of a computation that takes that long."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     master, slave = pty.openpty()
     with os.fdopen(slave, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        with progress_on_stderr(3, "drawing", after=0.2) as progress:
-            progress(1, 3)
+        with progress_on_stderr(total, "drawing", after=0.2) as progress:
+            if total:
+                progress(1, total)
             time.sleep(seconds)
-            progress(2, 3)
+            if total:
+                progress(2, total)
         terminal.flush()
         os.set_blocking(master, False)
         try:
@@ -84,6 +88,13 @@ def test_progress_has_no_colours_with_no_color(monkeypatch):
     text = shown(monkeypatch, 0.6, TERM="xterm-256color", NO_COLOR="1")
     assert "drawing" in text
     assert "\x1b[3" not in text
+
+
+def test_without_a_total_progress_tells_the_time_that_has_passed(monkeypatch):
+    text = shown(monkeypatch, 0.6, total=None, TERM="xterm-256color")
+    assert "drawing" in text
+    assert "0:00:00" in text
+    assert "left" not in text
 
 
 def test_what_is_quick_shows_nothing(monkeypatch):

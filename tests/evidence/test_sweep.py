@@ -187,6 +187,12 @@ def test_draws_and_seeds_must_be_integers(given):
         fa.sweep(BASE, {"beta": [1]}, **given)
 
 
+@pytest.mark.parametrize("names", [({"a": 1}, {"b": 1}), ({"mean": 1},), ({"error": 1},)])
+def test_points_have_names_of_their_own(names):
+    with pytest.raises(InputError, match="the same names for every point"):
+        fa.sweep([fa.SweepPoint(values, BASE) for values in names])
+
+
 @pytest.mark.parametrize("spec", [None, "bert-base", [], [BASE]])
 def test_a_sweep_needs_a_layer_or_points(spec):
     with pytest.raises(InputError, match="spec"):
