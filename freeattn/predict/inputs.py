@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,24 +62,24 @@ def out_ratio(law: SpectralLaw, gamma_out: Any) -> Fraction | float:
     if gamma_out is None:
         return exact_number("gamma_out", known)
     value = exact_number("gamma_out", gamma_out)
-    if known is not None and abs(value - exact_number("gamma_out", known)) > _RANK_ROUNDING * value:
+    if known is not None and abs(float(value) - float(known)) > _RANK_ROUNDING * float(value):
         raise InputError("gamma_out", gamma_out, f"nothing, or {known}, which is that of the layer")
-    rank = 1 - atom_at_zero(law)
-    if value < rank * (1 - _RANK_ROUNDING):
-        raise InputError("gamma_out", gamma_out, f"at least {float(rank):.6g}: the rank of the law over tokens")
+    rank = float(1 - atom_at_zero(law))
+    if float(value) < rank * (1 - _RANK_ROUNDING):
+        raise InputError("gamma_out", gamma_out, f"at least {rank:.6g}: the rank of the law over tokens")
     return value
 
 
 def exact_number(name: str, value: Any) -> Fraction | float:
     """A positive number: an exact one stays exact, whatever its type."""
-    number: Any
+    number: Fraction | float
     try:
         number = value if isinstance(value, float) else Fraction(int(value.numerator), int(value.denominator))
     except (AttributeError, TypeError, ValueError):
         number = _as_float(name, value)
     if not 0 < number < math.inf:
         raise InputError(name, value, "a positive number")
-    return cast("Fraction | float", number)
+    return number
 
 
 def _as_float(name: str, value: Any) -> float:

@@ -1,4 +1,4 @@
-"""Ridge risk for a population covariance: isotropic closed form, exact best penalty, laws as populations, simulation."""
+"""Ridge risk for a population covariance: isotropic closed form, best penalty, laws as populations, simulation."""
 
 from fractions import Fraction
 

@@ -44,11 +44,16 @@ def test_loss_is_an_inverse_laplace_transform(laws, name):
         assert flow_loss(laws[name], t) == pytest.approx(inverted(laws[name], t), rel=1e-9)
 
 
-@pytest.mark.parametrize("t", [1e-3, 3.0, 1e3, 1e8])
-def test_hard_edges_over_all_times(laws, t):
+@pytest.mark.parametrize(
+    ("name", "t"), [
+        ("hard edge", 3.0), ("hard edge", 1e3), ("hardest edge", 1e8),
+        *(pytest.param(name, t, marks=pytest.mark.slow)
+          for name in ("hard edge", "hardest edge") for t in (1e-3, 30.0, 1e5, 1e7)),
+    ],
+)
+def test_hard_edges_over_all_times(laws, name, t):
     """Right where the loss falls like a power of t: many digits by another method."""
-    for name in ("hard edge", "hardest edge"):
-        assert flow_loss(laws[name], t) == pytest.approx(float(flow_loss(laws[name], t, digits=16)), rel=1e-11)
+    assert flow_loss(laws[name], t) == pytest.approx(float(flow_loss(laws[name], t, digits=16)), rel=1e-11)
 
 
 def test_power_laws(laws):
@@ -59,13 +64,14 @@ def test_power_laws(laws):
         assert late / early == pytest.approx(100 ** (-1 / k), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_many_digits_by_quadrature(laws):
     law = laws["plain"]
     t = Fraction(3, 2)
-    found = flow_loss(law, t, digits=30)
+    found = flow_loss(law, t, digits=20)
     normalized = law.normalized()
-    direct = normalized.integrate(lambda x: x.context.exp(-2 * x.context.mpf(3) / 2 * x), digits=30)
-    assert abs(found - direct) < 1e-28
+    direct = normalized.integrate(lambda x: x.context.exp(-2 * x.context.mpf(3) / 2 * x), digits=20)
+    assert abs(found - direct) < 1e-19
     assert flow_loss(law, 1.5) == pytest.approx(float(found), rel=1e-13)
 
 
@@ -111,6 +117,7 @@ def test_arrival_inverts_the_loss(laws, name, share):
     assert flow_loss(law, time) - plateau == pytest.approx(level - plateau, rel=1e-11, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_arrival_to_many_digits(laws):
     time = arrival_time(laws["plain"], "0.25", digits=22)
     assert abs(flow_loss(laws["plain"], time, digits=25) - mpmath.mpf("0.25")) < 1e-21

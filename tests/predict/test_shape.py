@@ -117,7 +117,7 @@ def test_summary_leaves_out_what_is_not_there():
 
 @pytest.mark.slow
 def test_simulated_attention():
-    """Softmax attention at n = 1000, not centered: s₁/√d_O near 1, the gap near n/(θ₁x₊), and the stable rank e^{β²}."""
+    """Softmax at n = 1000, not centered: s₁/√d_O near 1, the gap near n/(θ₁x₊), and the stable rank e^{β²}."""
     n, heads, width, d_out = 1000, 8, 250, 2000
     spec = fa.Attention(n_tokens=n, d_model=n, n_heads=heads, d_key=width, d_value=width, d_out=d_out)
     draws = np.random.default_rng(5)
