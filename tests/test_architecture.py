@@ -27,11 +27,12 @@ MAY_IMPORT = {
     "freeattn": set(),
     "__main__": {"cli"},
     "errors": set(),
+    "runs": {"errors", "freeattn"},  # of the top package, the version that stored results belong to
     "model": {"errors"},
     "theory": {"errors", "model"},
     "numerics": {"errors", "model", "theory"},
     "adapters": {"errors", "model"},
-    "evidence": {"errors", "model", "numerics"},
+    "evidence": {"errors", "model", "numerics", "predict", "runs"},
     "predict": {"errors", "model", "numerics"},
     "report": {"errors"},
     "cli": {"freeattn", "errors", "model", "report"},
@@ -49,7 +50,10 @@ TIGHTER = {
     "freeattn.evidence.published": {"errors", "model"},
 }
 # Imports inside functions: the optional dependency at its one place.
-INSIDE_FUNCTIONS = {("freeattn.report.plot", "matplotlib")}
+INSIDE_FUNCTIONS = {
+    ("freeattn.report.plot", "matplotlib"),
+    ("freeattn.report.parquet", "pyarrow"),
+}
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
 # numba only for compiled equations.
 BY_NAME = {
@@ -60,11 +64,13 @@ BRIDGE = "freeattn.numerics.compile"  # the one module that may import both symp
 # Only these packages may import the library at all.
 AT_HOME = {
     "sympy": {"theory", "numerics"},
-    "numpy": {"numerics", "evidence", "predict", "report"},
+    "numpy": {"numerics", "evidence", "predict", "report", "runs"},
+    "sqlite3": {"runs"},
     "scipy": {"numerics", "evidence"},
     "flint": {"theory", "numerics"},
     "numba": {"numerics"},
     "matplotlib": {"report"},
+    "pyarrow": {"report"},
     "rich": {"report"},
     "click": {"cli"},
 }

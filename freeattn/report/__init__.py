@@ -11,10 +11,12 @@ from typing import Any
 _HOME = {
     "architectures_table": "freeattn.report.tables",
     "law_tables": "freeattn.report.tables",
-    "progress_on_stderr": "freeattn.report.tables",
+    "progress_on_stderr": "freeattn.report.progress",
     "render": "freeattn.report.tables",
     "rows_table": "freeattn.report.tables",
     "verification_tables": "freeattn.report.tables",
+    "check_parquet": "freeattn.report.parquet",
+    "write_parquet": "freeattn.report.parquet",
     "check_plot_file": "freeattn.report.plot",
     "density_rows": "freeattn.report.plot",
     "law_grid": "freeattn.report.plot",
