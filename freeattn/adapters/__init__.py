@@ -1,0 +1,1 @@
+"""What comes from outside: torch modules, files of spectra."""

@@ -1,0 +1,209 @@
+"""A spectrum that a user computed, against a law: `verify_spectrum`.
+
+The values are eigenvalues of M Mᵀ, or singular values of M, from any simulation. What is compared are all n
+eigenvalues, zeros included; where a user gave fewer, the rest are zeros that a library left out (a matrix of rank r has
+r nonzero ones, and many libraries return min(rows, columns) values).
+
+Verdict: a finding fails when it deviates from the law by more than its allowance. For a layer with sizes the allowance
+is what finite size is expected to do plus the noise of one draw (see `criteria`); for any other law noise alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from freeattn.errors import InputError
+from freeattn.evidence.against_law import Finding, finding, rows_of
+from freeattn.evidence.band_outliers import Outlier, outliers_of
+from freeattn.evidence.compare import LawTable, Spectrum, as_spectrum
+from freeattn.evidence.criteria import criteria_against_law
+from freeattn.evidence.finite_size import FiniteSize, finite_size
+from freeattn.evidence.written import as_text, verdict
+from freeattn.model.attention import Attention
+from freeattn.model.expression import Expression
+from freeattn.model.quantities import as_size
+from freeattn.numerics.law import SpectralLaw
+from freeattn.numerics.limiting import law as limiting_law
+
+__all__ = ["SpectrumVerification", "verify_spectrum"]
+
+MOST_VALUES = 1_000_000
+_ROUNDING = 1e-10  # relative to the largest value: what a Gram matrix leaves of a zero, of either sign
+_SAME_UNITS = 0.2  # a ratio of means further from 1 is more often another unit than a deviation
+_LISTED = 20
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class SpectrumVerification:
+    """A given spectrum against a law.
+
+    Attributes:
+        law: what it was compared with, of mean one when `normalized`.
+        n_tokens: number of eigenvalues compared, with `padded` zeros that were not among the given values.
+        normalized: True when both sides were divided by their mean.
+        mean_ratio: mean of the values over the mean of the law, before that.
+        findings: the statistics with their verdict.
+        edges: smallest nonzero and largest value; `outliers`: values outside the bands, the furthest first.
+        warnings: sentences on units, zeros and what limits the comparison.
+        spectrum: the n_tokens values, ascending.
+    """
+
+    law: SpectralLaw
+    n_tokens: int
+    padded: int
+    normalized: bool
+    mean_ratio: float
+    findings: tuple[Finding, ...]
+    edges: tuple[float, float]
+    outliers: tuple[Outlier, ...]
+    warnings: tuple[str, ...]
+    spectrum: Spectrum
+
+    def __repr__(self) -> str:
+        return f"<SpectrumVerification of {self.n_tokens} values: {verdict(self.rows())}>"
+
+    def __str__(self) -> str:
+        return as_text(self.rows(), ("measured",))
+
+    @property
+    def passed(self) -> bool:
+        """True when no statistic failed."""
+        return all(found.passed is not False for found in self.findings)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row for each statistic, for tables."""
+        return rows_of(self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form: plain numbers, texts and None; without the values. The furthest outliers are listed."""
+        spec = self.law.spec
+        return {
+            "spec": spec.to_dict() if isinstance(spec, Attention) else None,
+            "n_tokens": self.n_tokens, "padded_zeros": self.padded, "normalized": self.normalized,
+            "mean_ratio": self.mean_ratio, "passed": self.passed,
+            "edges": {"measured": list(self.edges), "law": [[float(end) for end in band] for band in self.law.edges]},
+            "outliers": {
+                "count": len(self.outliers), "furthest": [one.to_dict() for one in self.outliers[:_LISTED]],
+            },
+            "warnings": list(self.warnings), "statistics": [found.to_dict() for found in self.findings],
+        }
+
+
+def verify_spectrum(
+    values: ArrayLike, source: Attention | Expression | SpectralLaw, *, n_tokens: int | None = None,
+    singular_values: bool = False, normalized: bool = False, law: SpectralLaw | None = None,
+) -> SpectrumVerification:
+    """Compare given eigenvalues of M Mᵀ (or singular values of M) with a limiting law.
+
+    Args:
+        values: one-dimensional, real and finite, in any order; not negative beyond rounding.
+        source: a layer or an expression, whose law is compared with; or a law.
+        n_tokens: rows of M (default: those of the layer, else as many as there are values). With fewer values the
+            others are zeros.
+        singular_values: the values are singular values of M: they are squared.
+        normalized: compare spectrum and law divided by their means, for values in units of their own.
+        law: the law of a layer, where it is at hand already.
+
+    Raises:
+        InputError: for values that are not a spectrum of n_tokens values, and for a source without a law.
+    """
+    given = _checked(values, singular_values)
+    found = _law_of(source, law)
+    n = _count(given, found, n_tokens)
+    spectrum = np.concatenate([np.zeros(n - len(given)), given])
+    if not spectrum[-1] > 0:
+        raise InputError("values", "zeros only", "at least one value above 0")
+    ratio = float(spectrum.mean() / found.mean)
+    compared, reference = spectrum, found
+    if normalized:
+        compared, reference = spectrum / spectrum.mean(), found.normalized()
+    spec = found.spec
+    layer = (spec, finite_size(spec)) if isinstance(spec, Attention) and _sized(spec, n) else None
+    table = LawTable.of(reference, n)
+    findings = tuple(finding(one, [compared], table) for one in criteria_against_law(table, n, 1, layer))
+    return SpectrumVerification(
+        law=reference, n_tokens=n, padded=n - len(given), normalized=normalized, mean_ratio=ratio, findings=findings,
+        edges=(float(compared[compared > 0][0]), float(compared[-1])), outliers=outliers_of(compared, reference),
+        warnings=tuple(_warnings(ratio, normalized, n - len(given), n, layer)), spectrum=compared,
+    )
+
+
+def _checked(values: ArrayLike, singular_values: bool) -> Spectrum:
+    """Ascending squared singular values from what a user gave."""
+    array = _real_vector(values)
+    if not np.isfinite(array).all():
+        place = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise InputError("values", f"{array[place]} at position {place}", "finite numbers")
+    low, high = int(array.argmin()), float(np.abs(array).max())
+    if array[low] < -_ROUNDING * high:
+        allowed = "nonnegative numbers: singular values of M, or eigenvalues of M Mᵀ (not of a symmetric M itself)"
+        raise InputError("values", f"{array[low]:.6g} at position {low}", allowed)
+    if singular_values:
+        if high > 1e150:
+            raise InputError("values", f"{high:.6g}", "singular values whose squares are doubles")
+        # Rounding of a singular value, not of a Gram matrix: its square is far below what counts as zero.
+        return as_spectrum(np.maximum(array, 0) ** 2, _ROUNDING**2)
+    return as_spectrum(array)
+
+
+def _real_vector(values: ArrayLike) -> NDArray[np.float64]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a ragged list must not become an array of objects in silence
+        try:
+            array = np.asarray(values)
+        except (ValueError, TypeError, Warning):
+            raise InputError("values", type(values).__name__, "a one-dimensional array of numbers") from None
+    if array.dtype.kind not in "iuf":
+        raise InputError("values", f"an array of {array.dtype}", "real numbers")
+    if array.ndim != 1:
+        allowed = "one dimension: the values of one spectrum (of several draws, one after the other)"
+        raise InputError("values", f"an array of shape {array.shape}", allowed)
+    if not 0 < len(array) <= MOST_VALUES:
+        raise InputError("values", f"{len(array)} values", f"1 to {MOST_VALUES} values")
+    return array.astype(np.float64)
+
+
+def _law_of(source: object, law: SpectralLaw | None) -> SpectralLaw:
+    found = law
+    if found is None:
+        found = source if isinstance(source, SpectralLaw) else limiting_law(source)  # type: ignore[arg-type]
+    if found.edges[0][0] < 0 or any(float(atom.location) < 0 for atom in found.atoms):
+        raise InputError("source", source, "a law of squared singular values; this one reaches below 0")
+    return found
+
+
+def _count(given: Spectrum, law: SpectralLaw, n_tokens: int | None) -> int:
+    own = getattr(law.spec, "n_tokens", None)
+    n = as_size("n_tokens", n_tokens) if n_tokens is not None else own if isinstance(own, int) else len(given)
+    if isinstance(own, int) and n != own:
+        raise InputError("n_tokens", n, f"{own}, that of the layer")
+    if not isinstance(n, int) or not len(given) <= n <= MOST_VALUES:
+        allowed = f"at most n_tokens = {n} values, the eigenvalues of M Mᵀ (MᵀM has more zeros when M is wide)"
+        raise InputError("values", f"{len(given)} values", allowed)
+    return n
+
+
+def _sized(spec: Attention, n: int) -> bool:
+    """Whether effects of finite size can be computed."""
+    return spec.ratios is None and spec.n_tokens == n
+
+
+def _warnings(
+    ratio: float, normalized: bool, padded: int, n: int, layer: tuple[Attention, FiniteSize] | None
+) -> Iterator[str]:
+    if not normalized and not 1 - _SAME_UNITS <= ratio <= 1 / (1 - _SAME_UNITS):
+        yield (
+            f"the mean of the values is {ratio:.6g} times that of the law (root: {ratio**0.5:.6g}): if M is in other "
+            "units, multiply M accordingly, or compare mean-one forms (normalized)"
+        )
+    if padded:
+        yield f"{padded} of {n} eigenvalues were not given and are taken as zeros (the rank of M is below n_tokens)"
+    if layer is None:
+        yield "allowances are those of Gaussian noise alone: the law is not that of a layer with sizes"
