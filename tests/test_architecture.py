@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "theory": {"errors", "model"},
     "numerics": {"errors", "model", "theory"},
     "evidence": {"errors", "model", "numerics"},
+    "adapters": {"errors", "model", "evidence", "numerics"},
     "report": {"errors"},
     "cli": {"freeattn", "errors", "model", "report"},
 }
@@ -43,9 +44,12 @@ TIGHTER = {
     "freeattn.evidence.compare": {"errors"},
     "freeattn.evidence.finite_size": {"errors", "model"},
     "freeattn.evidence.published": {"errors", "model"},
+    "freeattn.adapters.reading": {"errors", "model"},
+    "freeattn.adapters.module": {"errors", "model"},
+    "freeattn.adapters.spectrum_files": {"errors"},
 }
 # Imports inside functions: the optional dependency at its one place.
-INSIDE_FUNCTIONS = {("freeattn.report.plot", "matplotlib")}
+INSIDE_FUNCTIONS = {("freeattn.report.plot", "matplotlib"), ("freeattn.adapters.torch_library", "torch")}
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
 # numba only for compiled equations.
 BY_NAME = {
@@ -56,7 +60,9 @@ BRIDGE = "freeattn.numerics.compile"  # the one module that may import both symp
 # Only these packages may import the library at all.
 AT_HOME = {
     "sympy": {"theory", "numerics"},
-    "numpy": {"numerics", "evidence", "report"},
+    "numpy": {"numerics", "evidence", "adapters", "report"},
+    "torch": {"adapters"},
+    "transformers": set(),
     "scipy": {"numerics", "evidence"},
     "flint": {"theory", "numerics"},
     "numba": {"numerics"},

@@ -68,6 +68,5 @@ def kind_of(module: Any) -> ModuleKind:
             for kind in _KINDS:
                 if base.__name__ in kind.classes and base.__module__.partition(".")[0] == kind.library:
                     return kind
-    known = "; ".join(f"of {kind.library}: {', '.join(kind.classes)}" for kind in _KINDS)
-    shown = type(module).__name__
-    raise InputError("module", shown, f"an attention module ({known})")
+    known = ", ".join(name for kind in _KINDS for name in kind.classes)
+    raise InputError("module", type(module).__name__, f"an attention module of torch or transformers: {known}")

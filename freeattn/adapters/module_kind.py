@@ -40,7 +40,7 @@ class ModuleKind(ABC):
 
     @abstractmethod
     def run(self, torch: Any, module: Any, tokens: tuple[Any, Any, Any], behaviour: Behaviour) -> Any:
-        """The output (n_tokens × width) of the module's own forward pass, without residual connection and norm behind it.
+        """The output (n_tokens × width) of the module's own forward pass, before any residual connection and norm.
 
         `tokens` are those that queries, keys and values are made from, n_tokens × width each: one matrix, three times,
         for self-attention. The module is in evaluation mode, and its own copy.
