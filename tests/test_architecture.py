@@ -44,12 +44,15 @@ TIGHTER = {
     "freeattn.evidence.compare": {"errors"},
     "freeattn.evidence.finite_size": {"errors", "model"},
     "freeattn.evidence.published": {"errors", "model"},
-    "freeattn.adapters.reading": {"errors", "model"},
+    "freeattn.adapters.module_reading": {"errors", "model"},
     "freeattn.adapters.module": {"errors", "model"},
     "freeattn.adapters.spectrum_files": {"errors"},
 }
 # Imports inside functions: the optional dependency at its one place.
-INSIDE_FUNCTIONS = {("freeattn.report.plot", "matplotlib"), ("freeattn.adapters.torch_library", "torch")}
+INSIDE_FUNCTIONS = {
+    ("freeattn.report.plot", "matplotlib"), ("freeattn.model.precision", "mpmath"),
+    ("freeattn.adapters.torch_library", "torch"),
+}
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
 # numba only for compiled equations.
 BY_NAME = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from freeattn.adapters.module_kind import ModuleKind
-from freeattn.adapters.reading import ModuleReading, specification
+from freeattn.adapters.module_reading import ModuleReading, specification
 from freeattn.adapters.torch_library import torch_library
 from freeattn.adapters.torch_multihead import TorchMultihead
 from freeattn.adapters.transformers_latent import TransformersLatent

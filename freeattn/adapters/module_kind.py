@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
-from freeattn.adapters.reading import ModuleReading
+from freeattn.adapters.module_reading import ModuleReading
 from freeattn.adapters.weight_matrices import is_nonzero
 
 __all__ = ["Behaviour", "ModuleKind", "bias_phrases", "linear_weights"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def _from_npy(file: Path) -> Any:
     try:
         with file.open("rb") as stream:
             return np.lib.format.read_array(stream, allow_pickle=False)
-    except (ValueError, EOFError, SyntaxError, TypeError, KeyError, MemoryError) as error:
+    except (ValueError, EOFError, SyntaxError, TokenError, TypeError, KeyError, MemoryError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError("spectrum", str(file), f"one array of numbers in numpy's format ({reason})") from None
 

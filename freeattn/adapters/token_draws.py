@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.adapters.reading import ModuleReading
+from freeattn.adapters.module_reading import ModuleReading
 from freeattn.errors import InputError
 from freeattn.evidence.weights import Weights
 from freeattn.model.attention import Attention

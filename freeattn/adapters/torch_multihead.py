@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, final
 
 from freeattn.adapters.module_kind import Behaviour, ModuleKind, bias_phrases, linear_weights
-from freeattn.adapters.reading import Gains, ModuleReading
+from freeattn.adapters.module_reading import Gains, ModuleReading
 from freeattn.adapters.weight_matrices import as_array, gain
 
 __all__ = ["TorchMultihead"]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from freeattn.adapters.module_kind import Behaviour, ModuleKind, bias_phrases, linear_weights
-from freeattn.adapters.reading import Gains, ModuleReading
+from freeattn.adapters.module_reading import Gains, ModuleReading
 from freeattn.adapters.transformers_library import attend, initialize
 from freeattn.adapters.weight_matrices import Array, as_array, gain, is_nonzero
 from freeattn.errors import NotCoveredError

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, final
 
 from freeattn.adapters.module_kind import Behaviour, ModuleKind, bias_phrases
-from freeattn.adapters.reading import Gains, ModuleReading
+from freeattn.adapters.module_reading import Gains, ModuleReading
 from freeattn.adapters.transformers_library import attend, initialize, refuse_cross_attention
 from freeattn.adapters.weight_matrices import as_array, gain
 

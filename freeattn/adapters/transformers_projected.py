@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from freeattn.adapters.module_kind import Behaviour, ModuleKind, bias_phrases, linear_weights
-from freeattn.adapters.reading import Gains, ModuleReading
+from freeattn.adapters.module_reading import Gains, ModuleReading
 from freeattn.adapters.transformers_library import attend, initialize, refuse_cross_attention, window_of
 from freeattn.adapters.weight_matrices import as_array, gain
 

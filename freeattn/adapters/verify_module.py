@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from freeattn.adapters.module import kind_of
 from freeattn.adapters.module_kind import Behaviour, ModuleKind
+from freeattn.adapters.module_reading import ModuleReading, specification
 from freeattn.adapters.module_reset import RESETS, reset_module
-from freeattn.adapters.reading import ModuleReading, specification
 from freeattn.adapters.token_draws import TokenSource, token_source
 from freeattn.adapters.torch_library import torch_library
 from freeattn.errors import InputError
