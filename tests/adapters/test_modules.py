@@ -1,7 +1,9 @@
 """Attention modules of torch and transformers: what is read, what is run, and the law of their outputs."""
 
 import json
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,7 +102,9 @@ def test_the_output_is_that_inside_the_whole_model(name):
     family = name.removesuffix("Attention")
     fields = {"vocab_size": 50, "num_hidden_layers": 1, "intermediate_size": 32, "hidden_size": 256}
     module = MODULES[name]()
-    config = type(module.config)(**{**module.config.to_dict(), **fields})
+    kept = module.config.to_dict()
+    kept.pop("layer_types", None)  # one entry for each layer
+    config = type(module.config)(**{**kept, **fields})
     config._attn_implementation = "eager"
     model = getattr(transformers, f"{family}Model")(config).eval()
     seen = {}
@@ -408,3 +412,16 @@ def test_positions_leave_the_law_of_orthogonal_tokens_as_it_is():
     assert result.passed
     assert measured(result, "relative_w1_to_law") < 0.035
     assert not result.warnings
+
+
+def test_examples_of_the_documentation(tmp_path, monkeypatch, capsys):
+    """Blocks marked "python torch" of docs/modules.md; a comment behind `print(…)` is what it prints."""
+    text = (Path(__file__).parents[2] / "docs" / "modules.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python torch\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    assert blocks
+    monkeypatch.chdir(tmp_path)
+    torch.manual_seed(0)
+    names = {"__name__": "__main__"}
+    for block in blocks:
+        exec(compile(block, "modules.md", "exec"), names)
+        assert re.findall(r"^print\(.*\)  # (.*)$", block, flags=re.MULTILINE) == capsys.readouterr().out.splitlines()
