@@ -67,6 +67,21 @@ def kind_of(module: Any) -> ModuleKind:
         for base in type(module).__mro__:
             for kind in _KINDS:
                 if base.__name__ in kind.classes and base.__module__.partition(".")[0] == kind.library:
+                    _check_weights(torch, module)
                     return kind
     known = ", ".join(name for kind in _KINDS for name in kind.classes)
     raise InputError("module", type(module).__name__, f"an attention module of torch or transformers: {known}")
+
+
+def _check_weights(torch: Any, module: Any) -> None:
+    """Refuse weights that are not there, are packed (quantized), or are not finite."""
+    for name, weights in module.named_parameters():
+        found = ""
+        if weights.is_meta:
+            found = "on the meta device"
+        elif not weights.is_floating_point():
+            found = f"of type {weights.dtype}"
+        elif not bool(torch.isfinite(weights).all()):
+            found = "with NaN or infinity"
+        if found:
+            raise InputError("module", f"{type(module).__name__} ({name} {found})", "finite floating-point weights")

@@ -127,7 +127,8 @@ def verify_spectrum(
     spec = found.spec
     layer = (spec, finite_size(spec)) if isinstance(spec, Attention) and _sized(spec, n) else None
     table = LawTable.of(reference, n)
-    findings = tuple(finding(one, [compared], table) for one in criteria_against_law(table, n, 1, layer))
+    with np.errstate(over="ignore"):  # a moment that is not finite fails
+        findings = tuple(finding(one, [compared], table) for one in criteria_against_law(table, n, 1, layer))
     return SpectrumVerification(
         law=reference, n_tokens=n, padded=n - len(given), normalized=normalized, mean_ratio=ratio, findings=findings,
         edges=(float(compared[compared > 0][0]), float(compared[-1])), outliers=outliers_of(compared, reference),
@@ -166,7 +167,7 @@ def _real_vector(values: ArrayLike) -> NDArray[np.float64]:
         allowed = "one dimension: the values of one spectrum (of several draws, one after the other)"
         raise InputError("values", f"an array of shape {array.shape}", allowed)
     if not 0 < len(array) <= MOST_VALUES:
-        raise InputError("values", f"{len(array)} values", f"1 to {MOST_VALUES} values")
+        raise InputError("values", f"an array of length {len(array)}", f"1 to {MOST_VALUES} values")
     return array.astype(np.float64)
 
 
@@ -186,7 +187,7 @@ def _count(given: Spectrum, law: SpectralLaw, n_tokens: int | None) -> int:
         raise InputError("n_tokens", n, f"{own}, that of the layer")
     if not isinstance(n, int) or not len(given) <= n <= MOST_VALUES:
         allowed = f"at most n_tokens = {n} values, the eigenvalues of M Mᵀ (MᵀM has more zeros when M is wide)"
-        raise InputError("values", f"{len(given)} values", allowed)
+        raise InputError("values", f"an array of length {len(given)}", allowed)
     return n
 
 

@@ -255,6 +255,21 @@ def test_other_modules_are_refused(module, error):
         fa.from_module(module, 16)
 
 
+@pytest.mark.parametrize("spoil", ["meta", "integers", "nan"])
+def test_weights_that_are_no_numbers_are_refused(spoil):
+    module = multihead(64)
+    if spoil == "meta":
+        module = module.to("meta")
+    elif spoil == "integers":
+        packed = torch.zeros(64, 64, dtype=torch.uint8)
+        module.out_proj.weight = torch.nn.Parameter(packed, requires_grad=False)
+    else:
+        module.out_proj.weight.data[0, 0] = float("nan")
+    with pytest.raises(fa.InputError, match="finite floating-point weights") as error:
+        fa.from_module(module, 16)
+    assert ("in_proj_weight" if spoil == "meta" else "out_proj.weight") in str(error.value)
+
+
 def test_subclasses_are_what_they_derive_from():
     class Mine(torch.nn.MultiheadAttention):
         pass
@@ -286,6 +301,11 @@ def test_the_module_and_torch_stay_as_they_were():
     assert module.training
     assert all(torch.equal(before[name], value) for name, value in module.state_dict().items())
     assert module.in_proj_weight.dtype == torch.float32
+    decoder = grouped("LlamaAttention")
+    decoder.config._attn_implementation = "sdpa"
+    fa.verify_module(decoder, 32, draws=1)
+    assert decoder.config._attn_implementation == "sdpa"
+    assert decoder.training
 
 
 def test_the_seed_decides():

@@ -189,6 +189,14 @@ def test_bad_values(bad, text, singular_values, law):
     assert len(str(error.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize("values", [[1.0], [0.0, 2.0], [1e-300, 2.0], [3.0, 1e200]])
+def test_few_or_extreme_values_have_a_verdict(values, wishart):
+    record = fa.verify_spectrum(values, wishart[1]).to_dict()
+    json.dumps(record, allow_nan=False)
+    if values[-1] == 1e200:
+        assert record["passed"] is False
+
+
 def test_rounding_below_zero_is_zero(law):
     values = np.concatenate([[-1e-13], np.ones(191)])
     assert fa.verify_spectrum(values, SPEC, law=law).spectrum[0] == 0
