@@ -26,6 +26,11 @@ from freeattn.model.quantities import as_positive, as_size
 __all__ = ["Gains", "ModuleReading", "specification"]
 
 
+_NO_OUTPUT_MAP, _NO_VALUES = ("d_out", "output_scale"), ("d_value", "value_scale")
+# Fields that go when another output than the module's own is asked about.
+_LACKING = {
+    "values": _NO_OUTPUT_MAP, "attention": _NO_OUTPUT_MAP + _NO_VALUES, "head-sum": _NO_OUTPUT_MAP + _NO_VALUES,
+}
 _UNIT = 0.05  # as close to 1 as the mean square of the given tokens must be where only 1 has a law
 
 
@@ -105,7 +110,7 @@ def specification(
         raise InputError("token_square", square, allowed)
     if not (gains.score > 0 and gains.value > 0 and (gains.output is None or gains.output > 0)):
         raise InputError("module", reading.kind, "weights of queries, keys, values and output that are not all zero")
-    fields: dict[str, Any] = {
+    fields = {
         **reading.sizes, "n_tokens": tokens, "inputs": law_of_tokens, "name": reading.kind,
         "beta": gains.score * square ** (gains.score_degree / 2),
         "value_scale": gains.value * math.sqrt(square) ** gains.value_degree,
@@ -114,7 +119,8 @@ def specification(
     }
     if gains.output is not None:
         fields["output_scale"] = gains.output
-    return Attention(**{**fields, **changes})
+    lacking = _LACKING.get(str(changes.get("output")), ())
+    return Attention(**{**{name: value for name, value in fields.items() if name not in lacking}, **changes})
 
 
 def _rotary(reading: ModuleReading, inputs: InputLaw) -> tuple[str, ...]:

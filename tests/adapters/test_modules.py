@@ -193,6 +193,13 @@ def test_what_is_not_modelled_is_listed():
     assert "residual connection and norm after the output map" in fa.from_module(bert(), 64).not_modelled
 
 
+@pytest.mark.parametrize("output", ["values", "attention", "head-sum"])
+def test_another_output_can_be_asked_about(output):
+    spec = fa.from_module(multihead(), 64, output=output)
+    assert (spec.output, spec.d_out) == (output, None)
+    assert fa.law(spec.replace(inputs="orthogonal")).mean > 0
+
+
 def test_fields_can_be_changed():
     assert fa.from_module(multihead(), 64, beta=2, name="mine").beta == 2
 
