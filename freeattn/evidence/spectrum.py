@@ -27,14 +27,14 @@ from freeattn.evidence.finite_size import FiniteSize, finite_size
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
-from freeattn.model.quantities import as_size
+from freeattn.model.quantities import as_nonnegative, as_size
 from freeattn.numerics.law import SpectralLaw
 from freeattn.numerics.limiting import law as limiting_law
 
 __all__ = ["SpectrumVerification", "verify_spectrum"]
 
 MOST_VALUES = 1_000_000
-_ROUNDING = 1e-10  # relative to the largest value: what a Gram matrix leaves of a zero, of either sign
+_NEGATIVE = 1e-6  # relative to the largest value: what single precision leaves of a zero, of either sign
 _SAME_UNITS = 0.2  # a ratio of means further from 1 is more often another unit than a deviation
 _LISTED = 20
 
@@ -98,7 +98,8 @@ class SpectrumVerification:
 
 def verify_spectrum(
     values: ArrayLike, source: Attention | Expression | SpectralLaw, *, n_tokens: int | None = None,
-    singular_values: bool = False, normalized: bool = False, law: SpectralLaw | None = None,
+    singular_values: bool = False, normalized: bool = False, zero_below: float | None = None,
+    law: SpectralLaw | None = None,
 ) -> SpectrumVerification:
     """Compare given eigenvalues of M Mᵀ (or singular values of M) with a limiting law.
 
@@ -109,12 +110,15 @@ def verify_spectrum(
             others are zeros.
         singular_values: the values are singular values of M: they are squared.
         normalized: compare spectrum and law divided by their means, for values in units of their own.
+        zero_below: values below this share of the largest are zeros. Default: their number times the rounding of their
+            type, which is the error of an eigenvalue or singular value; numbers that were computed in single precision
+            and stored in double need their own, about 1e-7 times their number.
         law: the law of a layer, where it is at hand already.
 
     Raises:
         InputError: for values that are not a spectrum of n_tokens values, and for a source without a law.
     """
-    given = _checked(values, singular_values)
+    given = _checked(values, singular_values, zero_below)
     found = _law_of(source, law)
     n = _count(given, found, n_tokens)
     spectrum = np.concatenate([np.zeros(n - len(given)), given])
@@ -136,25 +140,29 @@ def verify_spectrum(
     )
 
 
-def _checked(values: ArrayLike, singular_values: bool) -> Spectrum:
+def _checked(values: ArrayLike, singular_values: bool, zero_below: float | None) -> Spectrum:
     """Ascending squared singular values from what a user gave."""
-    array = _real_vector(values)
+    array, share = _real_vector(values)
+    if zero_below is not None:
+        share = float(as_nonnegative("zero_below", zero_below, "a number from 0 to 1, or None"))
+        if share > 1:
+            raise InputError("zero_below", zero_below, "a number from 0 to 1, or None")
     if not np.isfinite(array).all():
         place = int(np.flatnonzero(~np.isfinite(array))[0])
         raise InputError("values", f"{array[place]} at position {place}", "finite numbers")
     low, high = int(array.argmin()), float(np.abs(array).max())
-    if array[low] < -_ROUNDING * high:
+    if array[low] < -max(_NEGATIVE, share) * high:
         allowed = "nonnegative numbers: singular values of M, or eigenvalues of M Mᵀ (not of a symmetric M itself)"
         raise InputError("values", f"{array[low]:.6g} at position {low}", allowed)
     if singular_values:
         if high > 1e150:
             raise InputError("values", f"{high:.6g}", "singular values whose squares are doubles")
-        # Rounding of a singular value, not of a Gram matrix: its square is far below what counts as zero.
-        return as_spectrum(np.maximum(array, 0) ** 2, _ROUNDING**2)
-    return as_spectrum(array)
+        return as_spectrum(np.maximum(array, 0) ** 2, share**2)
+    return as_spectrum(np.maximum(array, 0), share)
 
 
-def _real_vector(values: ArrayLike) -> NDArray[np.float64]:
+def _real_vector(values: ArrayLike) -> tuple[NDArray[np.float64], float]:
+    """The values as doubles, and their number times the rounding of the type they came in."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a ragged list must not become an array of objects in silence
         try:
@@ -168,7 +176,8 @@ def _real_vector(values: ArrayLike) -> NDArray[np.float64]:
         raise InputError("values", f"an array of shape {array.shape}", allowed)
     if not 0 < len(array) <= MOST_VALUES:
         raise InputError("values", f"an array of length {len(array)}", f"1 to {MOST_VALUES} values")
-    return array.astype(np.float64)
+    rounding = np.finfo(array.dtype if array.dtype.kind == "f" else np.float64).eps
+    return array.astype(np.float64), min(len(array) * float(rounding), 1.0)
 
 
 def _law_of(source: object, law: SpectralLaw | None) -> SpectralLaw:

@@ -189,6 +189,29 @@ def test_bad_values(bad, text, singular_values, law):
     assert len(str(error.value).splitlines()) == 1
 
 
+def test_small_values_at_a_hard_edge_are_no_zeros():
+    """Quantiles of a law whose density grows like x^(−8/9): the smallest of 3000 is 1e-14 of the largest or so."""
+    hard = fa.law(fa.Attention.from_ratios(gamma_key=1, gamma_value=1, gamma_out=1, n_heads=1))
+    quantiles = hard.quantile((np.arange(3000) + 0.5) / 3000)
+    assert quantiles[0] < 1e-12 * quantiles[-1]
+    by_singular_values = fa.verify_spectrum(np.sqrt(quantiles), hard, singular_values=True)
+    assert by_singular_values.passed
+    assert by_name(by_singular_values)["mass_at_zero"].measured.mean == 0
+    assert by_name(fa.verify_spectrum(quantiles, hard, zero_below=0))["mass_at_zero"].measured.mean == 0
+    assert by_name(fa.verify_spectrum(quantiles, hard, zero_below=1e-3))["mass_at_zero"].passed is False
+
+
+def test_zeros_of_single_precision(values):
+    """What float32 leaves of a zero is a zero for an array of that type, and where zero_below says so."""
+    single = values.astype(np.float32)
+    single[:48] = np.float32(values[-1]) * np.linspace(-1, 1, 48, dtype=np.float32) * 1e-6
+    assert fa.verify_spectrum(single, SPEC).passed
+    assert not fa.verify_spectrum(single.astype(float), SPEC).passed
+    assert fa.verify_spectrum(single.astype(float), SPEC, zero_below=1e-5).passed
+    with pytest.raises(fa.InputError, match="zero_below"):
+        fa.verify_spectrum(single, SPEC, zero_below=2)
+
+
 @pytest.mark.parametrize("values", [[1.0], [0.0, 2.0], [1e-300, 2.0], [3.0, 1e200]])
 def test_few_or_extreme_values_have_a_verdict(values, wishart):
     record = fa.verify_spectrum(values, wishart[1]).to_dict()
