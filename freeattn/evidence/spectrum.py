@@ -118,7 +118,7 @@ def verify_spectrum(
     Raises:
         InputError: for values that are not a spectrum of n_tokens values, and for a source without a law.
     """
-    given = _checked(values, singular_values, zero_below)
+    given, smallest = _checked(values, singular_values, zero_below)
     found = _law_of(source, law)
     n = _count(given, found, n_tokens)
     spectrum = np.concatenate([np.zeros(n - len(given)), given])
@@ -136,12 +136,13 @@ def verify_spectrum(
     return SpectrumVerification(
         law=reference, n_tokens=n, padded=n - len(given), normalized=normalized, mean_ratio=ratio, findings=findings,
         edges=(float(compared[compared > 0][0]), float(compared[-1])), outliers=outliers_of(compared, reference),
-        warnings=tuple(_warnings(ratio, normalized, n - len(given), n, layer)), spectrum=compared,
+        warnings=(*_warnings(ratio, normalized, n - len(given), n, layer), *_unresolved(table, compared, smallest)),
+        spectrum=compared,
     )
 
 
-def _checked(values: ArrayLike, singular_values: bool, zero_below: float | None) -> Spectrum:
-    """Ascending squared singular values from what a user gave."""
+def _checked(values: ArrayLike, singular_values: bool, zero_below: float | None) -> tuple[Spectrum, float]:
+    """Ascending squared singular values from what a user gave, and below which share of the largest they are zeros."""
     array, share = _real_vector(values)
     if zero_below is not None:
         share = float(as_nonnegative("zero_below", zero_below, "a number from 0 to 1, or None"))
@@ -157,8 +158,8 @@ def _checked(values: ArrayLike, singular_values: bool, zero_below: float | None)
     if singular_values:
         if high > 1e150:
             raise InputError("values", f"{high:.6g}", "singular values whose squares are doubles")
-        return as_spectrum(np.maximum(array, 0) ** 2, share**2)
-    return as_spectrum(np.maximum(array, 0), share)
+        return as_spectrum(np.maximum(array, 0) ** 2, share**2), share**2
+    return as_spectrum(np.maximum(array, 0), share), share
 
 
 def _real_vector(values: ArrayLike) -> tuple[NDArray[np.float64], float]:
@@ -203,6 +204,16 @@ def _count(given: Spectrum, law: SpectralLaw, n_tokens: int | None) -> int:
 def _sized(spec: Attention, n: int) -> bool:
     """Whether effects of finite size can be computed."""
     return spec.ratios is None and spec.n_tokens == n
+
+
+def _unresolved(table: LawTable, spectrum: Spectrum, smallest: float) -> Iterator[str]:
+    """Beside a hard edge at 0 a law has mass where eigenvalues in doubles are nothing but rounding."""
+    mass = float(table.law.cdf(smallest * spectrum[-1])) - table.zero_weight
+    if mass * len(spectrum) >= 1:
+        yield (
+            f"values below {smallest:.2g} of the largest count as zeros, and the law has {mass * len(spectrum):.3g} of "
+            f"{len(spectrum)} values there: singular values of M resolve them, eigenvalues of M Mᵀ do not"
+        )
 
 
 def _warnings(

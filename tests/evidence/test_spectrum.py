@@ -197,6 +197,8 @@ def test_small_values_at_a_hard_edge_are_no_zeros():
     by_singular_values = fa.verify_spectrum(np.sqrt(quantiles), hard, singular_values=True)
     assert by_singular_values.passed
     assert by_name(by_singular_values)["mass_at_zero"].measured.mean == 0
+    assert len(by_singular_values.warnings) == 1  # noise alone
+    assert "singular values of M resolve them" in fa.verify_spectrum(quantiles, hard).warnings[1]
     assert by_name(fa.verify_spectrum(quantiles, hard, zero_below=0))["mass_at_zero"].measured.mean == 0
     assert by_name(fa.verify_spectrum(quantiles, hard, zero_below=1e-3))["mass_at_zero"].passed is False
 
