@@ -31,9 +31,9 @@ MAY_IMPORT = {
     "model": {"errors"},
     "theory": {"errors", "model"},
     "numerics": {"errors", "model", "theory"},
-    "adapters": {"errors", "model"},
     "evidence": {"errors", "model", "numerics", "predict", "runs"},
     "predict": {"errors", "model", "numerics"},
+    "adapters": {"errors", "model", "evidence", "numerics"},
     "report": {"errors"},
     "cli": {"freeattn", "errors", "model", "report"},
 }
@@ -48,11 +48,15 @@ TIGHTER = {
     "freeattn.evidence.compare": {"errors"},
     "freeattn.evidence.finite_size": {"errors", "model"},
     "freeattn.evidence.published": {"errors", "model"},
+    "freeattn.adapters.module_reading": {"errors", "model"},
+    "freeattn.adapters.module": {"errors", "model"},
+    "freeattn.adapters.spectrum_files": {"errors"},
 }
 # Imports inside functions: the optional dependency at its one place.
 INSIDE_FUNCTIONS = {
     ("freeattn.report.plot", "matplotlib"),
     ("freeattn.report.parquet", "pyarrow"),
+    ("freeattn.adapters.torch_library", "torch"),
 }
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
 # numba only for compiled equations.
@@ -64,8 +68,10 @@ BRIDGE = "freeattn.numerics.compile"  # the one module that may import both symp
 # Only these packages may import the library at all.
 AT_HOME = {
     "sympy": {"theory", "numerics"},
-    "numpy": {"numerics", "evidence", "predict", "report", "runs"},
+    "numpy": {"numerics", "evidence", "predict", "report", "runs", "adapters"},
     "sqlite3": {"runs"},
+    "torch": {"adapters"},
+    "transformers": set(),
     "scipy": {"numerics", "evidence"},
     "flint": {"theory", "numerics"},
     "numba": {"numerics"},
