@@ -20,6 +20,7 @@ from freeattn.numerics.exact_convolution import (
     SUM,
     ExactConvolution,
     FreeConvolution,
+    remainder,
 )
 from freeattn.numerics.law import SpectralLaw
 from freeattn.numerics.limiting import law as law_of
@@ -161,8 +162,8 @@ def _of_one(law: SpectralLaw, t: Fraction, source: FreeConvolution) -> SpectralL
 def _made(equation: Subordination, likely: Array, source: FreeConvolution, order: Fraction) -> SpectralLaw:
     exact = ExactConvolution(source)
     mass = float(1 - sum(atom.weight for atom in exact.atoms))
-    atoms = np.array([atom.location for atom in exact.atoms])
-    return SpectralLaw(ConvolutionEngine(equation, likely, atoms, mass, order), exact)
+    atoms = tuple(atom.location for atom in exact.atoms)
+    return SpectralLaw(ConvolutionEngine(equation, likely, atoms, exact.divergences, mass, order), exact)
 
 
 def _refuse_points(name: str, *laws: SpectralLaw) -> None:
@@ -173,12 +174,18 @@ def _refuse_points(name: str, *laws: SpectralLaw) -> None:
 
 
 def _order_of_sum(first: SpectralLaw, second: SpectralLaw) -> Fraction:
-    """k of the hard edge of μ ⊞ ν at 0: where an atom of both at the lower end 0 leaves one, F keeps its singular term.
+    """k of the hard edge x^{1/k − 1} of μ ⊞ ν at 0, which needs an atom of both there, at the lower end.
 
-    Near F = 0 the inverses of F₁ and F₂ start with F and F^{1 + 1/k}, and they add.
+    Near F = 0 the inverse of F₁ is μ({0})·F + O(F^{1 + 1/k}); inverses add, less F. Where an atom is left the singular
+    term is kept; where the weights add up to one it is the first one.
     """
     (a, k), (b, j) = _end_at_zero(first), _end_at_zero(second)
-    return max(k, j) if hull(first)[0] == hull(second)[0] == 0 and a + b > 1 else Fraction(1)
+    if not hull(first)[0] == hull(second)[0] == 0:
+        return Fraction(1)
+    rest = remainder(a + b - 1)
+    if rest > 0:
+        return max(k, j)
+    return max(k, j) + 1 if rest == 0 and max(k, j) > 1 else Fraction(1)  # k = j = 1: a fold
 
 
 def _order_of_product(first: SpectralLaw, second: SpectralLaw) -> Fraction:

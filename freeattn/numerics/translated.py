@@ -17,7 +17,7 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from freeattn.model.precision import own_context
-from freeattn.numerics.bands import BandMap, PanelBand
+from freeattn.numerics.bands import BandMap, LinearMap, PanelBand
 from freeattn.numerics.compile import CompiledCurve
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.panel_engine import PanelEngine
@@ -44,14 +44,6 @@ def engine_of_curve(compiled: Callable[[int], CompiledCurve]) -> Engine:
         return engine
     reach = max(abs(x) for band in edges for x in band)
     return TranslatedEngine(compiled, math.frexp(reach)[1] + 1)
-
-
-class _LinearMap(BandMap):
-    """The map of a moved band, whose ends are too far from 0 for a logarithmic scale, seen from where the law was."""
-
-    @property
-    def logarithmic(self) -> bool:
-        return False
 
 
 class TranslatedEngine(PanelEngine):
@@ -87,8 +79,8 @@ class TranslatedEngine(PanelEngine):
         return tuple(replace(panel, map=self._back(panel)) for panel in self._engine.panels)
 
     def _back(self, panel: PanelBand) -> BandMap:
-        """x(θ) − 2^power."""
-        return _LinearMap(panel.map.left - self._shift, panel.map.right - self._shift)
+        """x(θ) − 2^power; the moved ends are too far from 0 for a logarithmic scale."""
+        return LinearMap(panel.map.left - self._shift, panel.map.right - self._shift)
 
     def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
         limit = None if upper is None else self._moved(upper, digits)
