@@ -117,8 +117,10 @@ class OffsetMap(LinearMap):
 
     def point(self, theta: Array) -> Array:
         width, power = self.right - self.left, self.order or 1
-        from_right = width * np.expm1(power * np.log1p(-np.cos(theta) ** 2))
-        return np.where(theta < np.pi / 4, width * np.sin(theta) ** (2 * power), from_right)
+        middle = np.pi / 4
+        from_left = width * np.sin(np.minimum(theta, middle)) ** (2 * power)
+        from_right = width * np.expm1(power * np.log1p(-np.cos(np.maximum(theta, middle)) ** 2))
+        return np.where(theta < middle, from_left, from_right)
 
 
 def _log_ratio(small: Array | float, large: Array | float) -> Array:

@@ -124,7 +124,10 @@ class ConvolutionEngine(PanelEngine):
             origin, points = fold.origins[0], self._beside[fold.origins]
             found, done = points.solve(at.astype(complex), None if begin is None else begin - origin)
             if not (done & (found.imag > 0)).all():
-                raise ConvergenceError(f"subordination beside x = {end:.17g}", None, None, "two edges are too close")
+                raise ConvergenceError(
+                    f"subordination beside x = {end:.17g}, where the density diverges", None, None,
+                    "atoms that are hard edges, too, are not covered where their weights add up to one"
+                )
             omega[chosen], m[chosen] = found + origin, points.output(at.astype(complex), found)
         return omega, m
 

@@ -22,6 +22,7 @@ _STEPS = 400
 _TOLERANCE = 4e-15  # of |ω| + |z|: a residual
 _ACCEPTED = 1e-11  # of the same: where rounding stops Newton's method above the tolerance
 _STALLED, _HOPELESS = 4, 60  # steps in a row without progress: where a small residual is taken, where none is expected
+_ITERATIONS = 50  # of the map, which leads to the attracting fixed point from everywhere above the axis
 _NEAR_FOLD = 0.5  # of |1 − Φ'|, which is 0 at a fold
 _STEP_SLOPE = 1e-6  # of |ω|: for the second derivative
 _AT_FOLD = 1e-3  # of |1 − Φ'|: within rounding of an edge it is √rounding
@@ -79,6 +80,21 @@ class FixedPoints:
         return np.where(np.isfinite(omega), omega, np.inf)
 
     def _solve(self, z: Complex, start: Complex | None) -> tuple[Complex, NDArray[np.bool_]]:
+        """The attracting fixed point: where Newton's method ends at a repelling one, it starts again from the map."""
+        omega, done = self._newton(z, start)
+        again = np.flatnonzero(done & ~self._attracting(z, omega))
+        if again.size:
+            at, moved = z[again], omega[again] + 1j * self.size
+            for _ in range(_ITERATIONS):
+                moved = self.equation(at, moved).image
+            omega[again], done[again] = self._newton(at, moved)
+            done[again] &= self._attracting(at, omega[again])
+        return omega, done
+
+    def _attracting(self, z: Complex, omega: Complex) -> NDArray[np.bool_]:
+        return np.abs(self.equation(z, omega).slope) <= 1 + _AT_FOLD
+
+    def _newton(self, z: Complex, start: Complex | None) -> tuple[Complex, NDArray[np.bool_]]:
         """Newton's method where it lowers the residual above the axis, else the map itself."""
         omega = np.where(np.isfinite(start), start, z + 1j * self.size) if start is not None else z + 1j * self.size
         done, active = np.zeros(z.shape, dtype=bool), np.arange(z.size)
@@ -107,7 +123,7 @@ class FixedPoints:
             omega[active], residual[active], slope[active] = trial, found, slopes
             lower = np.abs(found) < best[active]
             kept[active[lower]], best[active] = trial[lower], np.minimum(best[active], np.abs(found))
-        return kept, done & (np.abs(self.equation(z, kept).slope) <= 1 + _AT_FOLD)  # attracting
+        return kept, done & np.isfinite(kept)
 
     def _step(self, z: Complex, omega: Complex, residual: Complex, slope: Complex) -> Complex:
         """Newton's step, or that of the quadratic model where Φ' is near 1: beside an edge two roots are close.
@@ -145,7 +161,9 @@ class FixedPoints:
 
     def _classify(self, x: Array) -> tuple[NDArray[np.int_], Complex]:
         omega, done = self._solve(x.astype(complex), None)
-        status = np.where(done & (omega.imag > _REAL * np.abs(omega)), BAND, UNKNOWN)
+        size = np.abs(omega)
+        above = omega.imag > np.maximum(_REAL * size, _TOLERANCE * (size + np.abs(x)))
+        status = np.where(done & above, BAND, UNKNOWN)
         rest = np.flatnonzero(status != BAND)
         if rest.size:
             real, found = self._on_real_curve(x[rest], omega[rest].real.astype(complex))
