@@ -126,7 +126,7 @@ class ConvolutionEngine(PanelEngine):
             if not (done & (found.imag > 0)).all():
                 raise ConvergenceError(
                     f"subordination beside x = {end:.17g}, where the density diverges", None, None,
-                    "atoms that are hard edges, too, are not covered where their weights add up to one"
+                    "two edges are too close: change a weight slightly"
                 )
             omega[chosen], m[chosen] = found + origin, points.output(at.astype(complex), found)
         return omega, m

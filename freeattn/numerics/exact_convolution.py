@@ -126,7 +126,7 @@ class ExactConvolution(ExactSide):
         return found + sorted(zeros, key=lambda atom: atom[1])[-1:]
 
     def _weights(self, digits: int) -> list[tuple[Any, Any, tuple[Any, ...]]]:
-        """(location, weight, atoms of the laws), an atom where it is positive; at 0 products have a rule of their own."""
+        """(location, weight, atoms of the laws), an atom where it is positive; at 0 products have another rule."""
         t, groups = self.source.parameter, [_atoms_of(law, digits) for law in self.source.laws]
         if self.source.operation == POWER:
             return [(x * t.numerator / t.denominator, remainder(t * w - (t - 1)), (x,)) for x, w in groups[0]]

@@ -156,11 +156,19 @@ def _of_one(law: SpectralLaw, t: Fraction, source: FreeConvolution) -> SpectralL
     spread = law.quantile(_LEVELS) - law.mean
     likely = float(t) * law.mean + np.outer([float(t), float(t) ** 0.5, 1.0], spread).ravel()
     weight, k = _end_at_zero(law)  # F is singular at an atom 0 as it was, as long as the atom is left
-    return _made(equation, likely, source, k if low == 0 and t * weight > t - 1 else Fraction(1))
+    order = _order_beside(remainder(t * weight - (t - 1)), k) if low == 0 else Fraction(1)
+    return _made(equation, likely, source, order)
 
 
 def _made(equation: Subordination, likely: Array, source: FreeConvolution, order: Fraction) -> SpectralLaw:
     exact = ExactConvolution(source)
+    for x, origins in exact.divergences:
+        hard = any(at == 0 and _end_at_zero(law)[1] > 1 for at, law in zip(origins, source.laws, strict=True))
+        if hard and not (x == 0 and order > 1):
+            raise NotCoveredError(
+                f"a {source.operation} in which the weights of two atoms add up to one at {x:.6g}, one of them at a "
+                "hard edge: change a ratio slightly"
+            )
     mass = float(1 - sum(atom.weight for atom in exact.atoms))
     atoms = tuple(atom.location for atom in exact.atoms)
     return SpectralLaw(ConvolutionEngine(equation, likely, atoms, exact.divergences, mass, order), exact)
@@ -182,10 +190,13 @@ def _order_of_sum(first: SpectralLaw, second: SpectralLaw) -> Fraction:
     (a, k), (b, j) = _end_at_zero(first), _end_at_zero(second)
     if not hull(first)[0] == hull(second)[0] == 0:
         return Fraction(1)
-    rest = remainder(a + b - 1)
+    return _order_beside(remainder(a + b - 1), max(k, j))
+
+
+def _order_beside(rest: Any, k: Fraction) -> Fraction:
     if rest > 0:
-        return max(k, j)
-    return max(k, j) + 1 if rest == 0 and max(k, j) > 1 else Fraction(1)  # k = j = 1: a fold
+        return k
+    return k + 1 if rest == 0 and k > 1 else Fraction(1)  # k = 1: a fold
 
 
 def _order_of_product(first: SpectralLaw, second: SpectralLaw) -> Fraction:

@@ -50,8 +50,8 @@ class TranslatedEngine(PanelEngine):
     """Engine of the law of x, from that of the law of x + 2^power."""
 
     def __init__(self, compiled: Callable[[int], CompiledCurve], power: int) -> None:
-        self._engine = RationalEngine(lambda digits: compiled(digits).translated(fmpq(2) ** power))
         self._shift = 2.0**power  # exact in every arithmetic
+        self._engine = RationalEngine(lambda digits: compiled(digits).translated(fmpq(2) ** power), self._shift)
 
     def _moved(self, x: Any, digits: int) -> Any:
         return as_number(own_context(digits + _GUARD_DIGITS), x) + self._shift
