@@ -26,8 +26,8 @@ from freeattn.theory.rendering import LatexOptions, latex_body, latex_sentence
 from freeattn.theory.steps import Piece, Step, reference
 
 __all__ = [
-    "Document", "DocumentError", "Pinned", "formula", "latex_collection", "latex_section", "moment_by_routes", "prose",
-    "publish",
+    "Document", "DocumentError", "Pinned", "formula", "latex_collection", "latex_section", "listed", "moment_by_routes",
+    "prose", "publish",
 ]
 
 _MARKED = re.compile(r"\$([^$]+)\$|<([\w-]+)>|\[([^\]]+)\]")
@@ -102,6 +102,12 @@ def _marked(mathematics: str | None, name: str | None, source: str | None) -> Pi
 def formula(latex: str) -> Notation:
     """A formula written by hand, in LaTeX."""
     return Notation(latex, latex)
+
+
+def listed(values: Mapping[Any, Any]) -> str:
+    """Formulas "symbol = value" for `prose`, in a row: $a=…$, $b=…$ and $c=…$."""
+    formulas = [f"${latex_of(symbol)}={latex_of(value)}$" for symbol, value in values.items()]
+    return " and ".join(part for part in (", ".join(formulas[:-1]), formulas[-1]) if part)
 
 
 @dataclass(frozen=True)
