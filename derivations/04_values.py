@@ -32,8 +32,8 @@ def document() -> Document:
         derivation, "04_values", "Attention times values",
         "With independent Gaussian values and no output map the law is "
         "$\\rho\\boxtimes\\MP_{1/h}\\boxtimes\\pi_{\\gamma_V}$, of mean $\\gamma_V\\theta_1$, where $\\pi_t$ is the "
-        f"free Poisson law of rate $t$. With {listed(SHORT)} the second moment of mean one is {listed({M_2: moments[0]})}.",
-        pinned,
+        f"free Poisson law of rate $t$. With {listed(SHORT)} the second moment of mean one is "
+        f"{listed({M_2: moments[0]})}.", pinned,
     )
 
 

@@ -9,7 +9,6 @@ from freeattn.theory.documents import Document, Pinned, formula, prose, publish
 from freeattn.theory.steps import Equation, Step
 from freeattn.theory.symbols import GAMMA_KV, THETA_1, THETA_2
 
-
 CASES = (("mha", "none"), ("mha", "key-value"), ("values", "none"), ("values", "key-value"), ("attention", "none"))
 
 

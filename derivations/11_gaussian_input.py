@@ -88,8 +88,8 @@ def document() -> Document:
         "Two unknowns are left in <reduced-1> and <reduced-2>. With $\\eta=n/d$, $\\kappa=d_K/d$, $\\nu=d_V/d$, "
         "$\\omega=d_O/d$ and $\\sigma=-\\eta(1+zm)/h$ the trace at $(y_4,y_4)$ is $-(T+sR)/\\eta$, which fixes the "
         "second unknown. Then both equations hold where the one below does; that was checked exactly, as polynomials "
-        f"in $m$, at {POINTS} random choices of all sizes, $\\theta_1$, $\\theta_2$ and $\\sigma$ as rational numbers. With "
-        "$\\sigma$ it is an equation in $z$ and $m$ alone, with the abbreviations that follow:"
+        f"in $m$, at {POINTS} random choices of all sizes, $\\theta_1$, $\\theta_2$ and $\\sigma$ as rational numbers. "
+        "With $\\sigma$ it is an equation in $z$ and $m$ alone, with the abbreviations that follow:"
     ), (Vanishing("closed", tuple(Term(part, one, one) for part in CLOSED)),
         *(Equation(f"short-{symbol}", symbol, value) for symbol, value in SHORT.items())))
     mean = Step("mean", "The mean", prose("In ratios the first moment above is"), (

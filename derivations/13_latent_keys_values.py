@@ -56,7 +56,7 @@ def document() -> Document:
         derivation, "13_latent_keys_values", "Latent keys and values",
         "Keys $K_r=DU^K_r$ and values $V_r=DU^V_r$ are projected up from one latent $D$ of rank $r$ that all heads "
         "share. The law is that of words in which $D$ occurs twice. Its mean is $\\gamma_O(\\theta_1+\\theta_2 "
-        "n/r)$, more than with keys and values of their own. As $r\\to\\infty$ its first three moments, below, become "
+        "n/r)$, more than with keys and values of their own. As $r\\to\\infty$ its first three moments become "
         "those of the closed law $\\rho\\boxtimes\\MP_{1/h}\\boxtimes\\MP_{1/\\gamma_V}\\boxtimes\\pi_{\\gamma_O}$ of "
         "independent keys and values.", pinned,
     )
