@@ -89,7 +89,8 @@ def steps() -> tuple[Step, ...]:
             "$\\vartheta\\sim N(0,I/d_O)$ and $\\varepsilon\\sim N(0,\\sigma^2I)$. The mean square error of the "
             "coefficients is, direction by direction of $F$, squared bias and variance; directions outside the range "
             f"of $F$ add ${latex_of(OUTSIDE)}$ (with $n$ eigenvalues and $d_O$ coefficients)."
-        ), (Equation("ridge-integral", formula(r"E_\lambda"), over_law(BIAS_AND_VARIANCE, latex_of(OUTSIDE) + "+"), main=True),
+        ), (Equation("ridge-integral", formula(r"E_\lambda"), over_law(BIAS_AND_VARIANCE, f"{latex_of(OUTSIDE)}+"),
+                     main=True),
             Equation("ridge", formula(r"E_\lambda"), written(ERROR, NAMES), main=True))),
         Step("flow", "Gradient flow", prose(
             "Gradient flow on $\\frac12\\|Fv-y\\|^2$ from $v=0$, with $\\|y\\|^2=n$ and $y$ independent of $F$, "
