@@ -185,7 +185,7 @@ def _named_irrationals(law: Law) -> tuple[Law, tuple[tuple[sp.Symbol, sp.Expr], 
     def name(parameter: sp.Expr) -> sp.Expr:
         if parameter.is_Rational:
             return parameter
-        sign = {"positive": True} if parameter.is_positive else {"real": True}
+        sign = {"positive": True} if parameter.is_positive else {"negative": True}
         return values.setdefault(parameter, sp.Symbol(f"a_{len(values) + 1}", **sign))
 
     named = law.map_parameters(name)
