@@ -25,6 +25,7 @@ _HOME = {
     "ReLU": "freeattn.model.scores",
     "Sigmoid": "freeattn.model.scores",
     "Entrywise": "freeattn.model.scores",
+    "FiniteRows": "freeattn.model.scores",
     "architecture": "freeattn.model.architectures",
     "architectures": "freeattn.model.architectures",
     "space": "freeattn.model.letters",
