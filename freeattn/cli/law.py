@@ -45,13 +45,14 @@ def law_command(
 
     The architecture is PRESET (see freeattn architectures) with options in place of its values, or options
     alone. Prints the ratios, the mean, atoms, bands with their edges and the first four moments, of the law
-    as it is and divided by its mean.
+    as it is and divided by its mean; with --finite-size next to those of the limit.
     """
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:
         report.check_plot_file(files["plot"].given)
     spec = build_spec(preset, options)  # a bad one is refused before numpy and sympy load
     law = freeattn.law(spec, route=route)
+    limit = freeattn.law(spec.with_finite_size(False), route=route) if spec.finite_size else None
     drawn = law.normalized() if normalized else law
     if "csv" in files:
         with files["csv"].writing() as path:
@@ -60,6 +61,6 @@ def law_command(
         with files["plot"].writing() as path:
             report.save_law_plot(drawn, path, log=log)
     if as_json:
-        click.echo(dump_json(law_record(law, preset, digits)))
+        click.echo(dump_json(law_record(law, preset, digits, limit)))
     else:
-        click.echo(report.render(*report.law_tables(law, preset, digits)), nl=False)
+        click.echo(report.render(*report.law_tables(law, preset, digits, limit)), nl=False)

@@ -21,6 +21,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "output": ("mha", "values", "attention", "head-sum"),
     "scores": ("softmax", "linear", "relu", "sigmoid"),
 }
+_FINITE_SIZE = "finite_size"  # what the θ's are, not a field of the layer
 _EXAMPLE = "--n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64"
 _IN_PYTHON = {
     ", a symbol, or None": "", ", or a symbol": "", " or a symbol": "", "architectures()": "freeattn architectures",
@@ -44,13 +45,14 @@ def build_spec(preset: str | None, options: Mapping[str, Any]) -> Attention:
         if not typed:
             allowed = f"a preset (freeattn architectures lists them) or sizes such as {_EXAMPLE}"
             raise InputError("preset", "(not given)", allowed)
-        return _reported(typed, lambda: freeattn.Attention(**typed_fields(options)))
-    return _reported(typed, lambda: freeattn.architecture(preset, **typed_fields(options, preset)))
+        return _reported(typed, lambda: _sized(freeattn.Attention(**typed_fields(options)), typed))
+    return _reported(typed, lambda: _sized(freeattn.architecture(preset, **typed_fields(options, preset)), typed))
 
 
 def changed_spec(base: Attention, options: Mapping[str, Any], fields: Mapping[str, Any]) -> Attention:
     """A base specification with the fields that `options` were read into."""
-    return _reported(_typed(options), lambda: base.replace(**fields))
+    typed = _typed(options)
+    return _reported(typed, lambda: _sized(base.replace(**fields), typed))
 
 
 def typed_fields(options: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:
@@ -60,8 +62,13 @@ def typed_fields(options: Mapping[str, Any], preset: str | None = None) -> dict[
         InputError: with the value as it was typed.
     """
     typed = _typed(options)
-    fields = {name: _value(name, text, preset) for name, text in typed.items() if name not in COMPOUND}
+    apart = {*COMPOUND, _FINITE_SIZE}
+    fields = {name: _value(name, text, preset) for name, text in typed.items() if name not in apart}
     return fields | _reported(typed, lambda: composed_fields(typed, _latents(preset)))
+
+
+def _sized(spec: Attention, typed: Mapping[str, str]) -> Attention:
+    return spec.with_finite_size() if _FINITE_SIZE in typed else spec
 
 
 def _typed(options: Mapping[str, Any]) -> dict[str, str]:

@@ -93,7 +93,7 @@ def few_tokens_loss(scores: ScoreFunction, beta: float, n_tokens: int, theta_1: 
 
 
 def participation(scores: ScoreFunction, beta: float, n_tokens: int, order: int) -> float:
-    """I_k = E Σ_j A_j^k of a normalized row over n iid scores N(0, β²); k is 2 (the inverse participation ratio) or 4."""
+    """I_k = E Σ_j A_j^k of a normalized row over n iid scores N(0, β²); k is 2 (inverse participation ratio) or 4."""
     digits = _ROW_DIGITS[order] + math.ceil((order - 1) * math.log10(n_tokens))  # I_k ≥ n^{1−k}
     return float(row_moment(scores, beta, n_tokens, order, digits=digits).value)
 
