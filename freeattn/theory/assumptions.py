@@ -67,7 +67,8 @@ CONDITIONAL_INDEPENDENCE = Assumption(
 )
 FINITE_ROWS = Assumption(
     "finite rows", "θ₁ and θ₂ are those of rows of n_tokens tokens with iid scores, put into the law of the limit; "
-    "finite key widths and unequal variances of rows are left out", "Stein's identity for one row; no theorem about the law",
+    "finite key widths and unequal variances of rows are left out",
+    "Stein's identity for one row; no theorem about the law",
 )
 FREENESS = Assumption(
     "asymptotic freeness", "independent Gaussian matrices are asymptotically free from each other and from "
