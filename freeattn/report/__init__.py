@@ -11,7 +11,7 @@ from typing import Any
 _HOME = {
     "architectures_table": "freeattn.report.tables",
     "law_tables": "freeattn.report.tables",
-    "progress_on_stderr": "freeattn.report.tables",
+    "progress_on_stderr": "freeattn.report.progress",
     "render": "freeattn.report.tables",
     "verification_tables": "freeattn.report.tables",
     "check_plot_file": "freeattn.report.plot",

@@ -1,23 +1,21 @@
-"""Tables for people, and the progress bar. Importing this module imports rich."""
+"""Tables for people. Importing this module imports rich."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from rich import box
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "later_fields", "law_tables", "progress_on_stderr", "render", "sharing_text",
+    "architectures_table", "edge_kind", "later_fields", "law_tables", "render", "sharing_text",
     "verification_tables",
 ]
 
@@ -262,13 +260,3 @@ def _estimate(row: Any, name: str) -> str:
     if mean is None:
         return ""
     return f"{mean:.3g}" if low is None else f"{mean:.3g} ± {(high - low) / 2:.1g}"
-
-
-@contextmanager
-def progress_on_stderr(total: int) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, gone when done; yields the function to call with (done, total)."""
-    left = (TextColumn("left"), TimeRemainingColumn())
-    columns = (TextColumn("drawing"), BarColumn(), MofNCompleteColumn(), *left)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("drawing", total=total)
-        yield lambda done, of: bar.update(task, completed=done, total=of)

@@ -13,7 +13,7 @@ from freeattn.errors import InputError, TaskError
 from freeattn.runs.store import Store
 from freeattn.runs.task import Task
 from freeattn.runs.values import Result, decoded, encoded
-from freeattn.runs.workers import InProcess, call, checked_workers, process_pool
+from freeattn.runs.workers import InProcess, call, checked_workers, one_blas_thread, process_pool
 
 __all__ = ["InterruptedRunError", "Progress", "run"]
 
@@ -64,7 +64,7 @@ def run(
     session.look_up()
     if session.missing:
         try:
-            with _executor(executor, min(count, len(session.missing))) as (where, window):
+            with one_blas_thread(), _executor(executor, min(count, len(session.missing))) as (where, window):
                 session.compute(where, window)
         except KeyboardInterrupt:
             raise InterruptedRunError(f"interrupted: {session.kept()}") from None
