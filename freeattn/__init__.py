@@ -46,6 +46,7 @@ _HOME = {
     "free_compression": "freeattn.numerics.free_convolutions",
     "sample": "freeattn.evidence.simulate",
     "verify": "freeattn.evidence.simulate",
+    "converge": "freeattn.evidence.convergence",
     "FreeattnError": "freeattn.errors",
     "InputError": "freeattn.errors",
     "NotCoveredError": "freeattn.errors",
