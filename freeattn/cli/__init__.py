@@ -6,6 +6,7 @@ import click
 
 import freeattn
 from freeattn.cli.architectures import architectures_command
+from freeattn.cli.converge import converge_command
 from freeattn.cli.derive import derive_command
 from freeattn.cli.group import CommandGroup
 from freeattn.cli.law import law_command
@@ -45,7 +46,7 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (law_command, derive_command, verify_command, architectures_command):
+for _command in (law_command, derive_command, verify_command, converge_command, architectures_command):
     commands.add_command(_command)
 
 

@@ -1,8 +1,8 @@
 """How simulated attention approaches its law as n grows, and where it does not as β grows.
 
-Every dimension is scaled with n_tokens. For each draw softmax, its Gaussian equivalent with the same weights and the law
-are compared, and a distance C·n^{−a} is fitted to all draws at all sizes (`rates`). At larger β few tokens dominate each
-row and the mean falls short of the law; what counts is β/√log n. A mean over the scores that is known exactly
+Every dimension is scaled with n_tokens. For each draw softmax, its Gaussian equivalent with the same weights and the
+law are compared, and a distance C·n^{−a} is fitted to all draws at all sizes (`rates`). At larger β few tokens dominate
+each row and the mean falls short of the law; what counts is β/√log n. A mean over the scores that is known exactly
 (`score_identity`) tests the simulation at each size.
 """
 

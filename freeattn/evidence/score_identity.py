@@ -1,7 +1,7 @@
 """A mean over simulated scores that is known exactly at every size: a test of the simulation itself.
 
-For queries and keys with iid N(0, 1) entries (orthogonal tokens, no latents) a row of S = QKᵀ/√d_key is N(0, |q|²/d_key)
-given its query, and |q|² ~ χ²(d_key), so that for d_key > β²
+For queries and keys with iid N(0, 1) entries (orthogonal tokens, no latents) entries of S = QKᵀ/√d_key are
+N(0, |q|²/d_key) given the query, and |q|² ~ χ²(d_key), so that for d_key > β²
 
     E (1/n) Σ_j e^{βS_ij − β²/2} = e^{−β²/2} (1 − β²/d_key)^{−d_key/2}.
 """

@@ -14,6 +14,8 @@ _HOME = {
     "progress_on_stderr": "freeattn.report.progress",
     "render": "freeattn.report.tables",
     "verification_tables": "freeattn.report.tables",
+    "convergence_tables": "freeattn.report.convergence",
+    "save_convergence_plot": "freeattn.report.convergence",
     "check_plot_file": "freeattn.report.plot",
     "density_rows": "freeattn.report.plot",
     "law_grid": "freeattn.report.plot",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +16,7 @@ from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
     "architectures_table", "edge_kind", "later_fields", "law_tables", "render", "sharing_text",
-    "verification_tables",
+    "table_of", "verification_tables",
 ]
 
 _PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
@@ -56,6 +56,14 @@ def _table(title: str, *columns: str, left: int = 1, gap: int = 2) -> Table:
     )
     for number, name in enumerate(columns):
         table.add_column(name, justify="left" if number < left else "right", overflow="fold")
+    return table
+
+
+def table_of(title: str, columns: Sequence[str], rows: Iterable[Sequence[RenderableType]], left: int = 1) -> Table:
+    """A table of texts; the first `left` columns are words, the others numbers."""
+    table = _table(title, *columns, left=left)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
