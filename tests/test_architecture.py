@@ -43,6 +43,8 @@ TIGHTER = {
     "freeattn.evidence.words": {"errors", "model"},
     "freeattn.evidence.compare": {"errors"},
     "freeattn.evidence.finite_size": {"errors", "model"},
+    "freeattn.evidence.scaling": {"errors", "model"},
+    "freeattn.evidence.rates": set(),
     "freeattn.evidence.published": {"errors", "model"},
 }
 # Imports inside functions: the optional dependency at its one place.
