@@ -20,6 +20,7 @@ Examples:
   freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64 --json
   freeattn derive --symbolic --format document -o law.tex
   freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
+  freeattn converge bert-base --n-tokens 512 --sizes 128,256,512
   freeattn architectures llama
 
 \b

@@ -25,7 +25,7 @@ from freeattn.evidence.finite_size import finite_size as size_effects
 from freeattn.evidence.rates import Rate, fitted_rate
 from freeattn.evidence.sampling import sample, seed_sequence
 from freeattn.evidence.scaling import scaled
-from freeattn.evidence.score_identity import ScoreIdentity, identity_applies, score_means, tested
+from freeattn.evidence.score_identity import ScoreIdentity, identity_applies, score_identities, score_means
 from freeattn.evidence.verify import CONFIDENCE, Estimate
 from freeattn.model.attention import Attention
 from freeattn.model.quantities import as_positive
@@ -289,7 +289,7 @@ def _identities(
     if not all(identity_applies(layer) for layer in layers.values()):
         return (), (_NO_IDENTITY,)
     tests = sum(len(layer.families) for layer in layers.values())
-    found = [tested(layer, [one["score_means"] for one in measured[n]], tests) for n, layer in layers.items()]
+    found = [score_identities(layer, [one["score_means"] for one in measured[n]], tests) for n, layer in layers.items()]
     return tuple(one for several in found for one in several), ()
 
 

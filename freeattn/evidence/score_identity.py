@@ -23,7 +23,7 @@ from freeattn.model.attention import Attention
 from freeattn.model.inputs import OrthogonalInput
 from freeattn.model.scores import Softmax
 
-__all__ = ["ScoreIdentity", "exact_score_mean", "identity_applies", "score_means", "tested"]
+__all__ = ["ScoreIdentity", "exact_score_mean", "identity_applies", "score_identities", "score_means"]
 
 _DOUBT = 1e-3  # probability of a false alarm, over all sizes and heads together
 
@@ -82,7 +82,7 @@ def score_means(spec: Attention, seed: np.random.SeedSequence) -> Matrix:
     return np.array(found)
 
 
-def tested(spec: Attention, draws: Sequence[Matrix], tests: int) -> tuple[ScoreIdentity, ...]:
+def score_identities(spec: Attention, draws: Sequence[Matrix], tests: int) -> tuple[ScoreIdentity, ...]:
     """The identity of each family from the means of all draws; `tests` is how many there are in the whole run."""
     found = []
     for family, values in zip(spec.families, np.array(draws).T, strict=True):

@@ -157,7 +157,8 @@ def _ends(row: _Row, nodes: _Nodes, digits: int) -> tuple[int, int]:
         return sum(p * u**row.power * math.exp(-u) for p, u in zip(tails, us(exponent), strict=True))
 
     def room(exponent: int) -> float:
-        return sum(p * math.exp(-u) for p, u in zip(mass, us(exponent), strict=True)) ** (row.n_tokens - 1)
+        mean = sum(p * math.exp(-u) for p, u in zip(mass, us(exponent), strict=True))
+        return min(mean, 1.0) ** (row.n_tokens - 1)  # few nodes: the sum may exceed 1
 
     first = last = -row.n_tokens.bit_length()
     while part(first) > small:

@@ -22,7 +22,7 @@ def test_json_csv_and_picture(run, tmp_path):
     assert record["passed"] is True
     assert {one["between"] for one in record["distances"]} == {"softmax-law", "equivalent-law", "softmax-equivalent"}
     assert [one["beta"] for one in record["losses"]] == [1, 1, 1.5, 1.5]
-    rows = list(csv.DictReader(table.open(encoding="utf-8")))
+    rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
     assert len(rows) == 2 * len(record["distances"])
     assert float(rows[0]["mean"]) == record["distances"][0]["values"][0]["mean"]
     assert picture.read_text(encoding="utf-8").count("</svg>") == 1

@@ -17,7 +17,7 @@ HEAVY = ("numpy", "sympy", "scipy", "rich", "matplotlib")
 MODEL = ("mpmath", "freeattn.model.attention")
 
 
-@pytest.mark.parametrize("command", ["law", "derive", "verify", "architectures"])
+@pytest.mark.parametrize("command", ["law", "derive", "verify", "converge", "architectures"])
 def test_help_of_each_command_shows_an_example(run, command):
     outcome = run(command, "--help")
     assert outcome.code == 0
@@ -27,7 +27,7 @@ def test_help_of_each_command_shows_an_example(run, command):
 
 def test_help_of_the_group_shows_an_example_of_each_command_and_how_to_complete(run):
     outcome = run("--help")
-    for command in ("law", "derive", "verify", "architectures"):
+    for command in ("law", "derive", "verify", "converge", "architectures"):
         assert f"  freeattn {command}" in outcome.out
     assert "_FREEATTN_COMPLETE=bash_source freeattn" in outcome.out
     assert "Exit codes" in outcome.out

@@ -14,7 +14,7 @@ from freeattn.evidence.convergence import draw_at_size
 from freeattn.evidence.finite_size import few_tokens_loss
 from freeattn.evidence.rates import fitted_rate
 from freeattn.evidence.scaling import scaled
-from freeattn.evidence.score_identity import exact_score_mean, identity_applies, tested
+from freeattn.evidence.score_identity import exact_score_mean, identity_applies, score_identities
 
 
 def layer(**changes) -> fa.Attention:
@@ -50,7 +50,7 @@ def test_layers_by_ratios_get_sizes():
 
 
 def test_widths_are_integers():
-    with pytest.raises(InputError, match=r"sizes = 100 .* a multiple of 8, .* d_key would be 25/2"):
+    with pytest.raises(InputError, match=r"sizes = 100 .* a multiple of 8, so .*\(d_key would be 25/2\)"):
         scaled(fa.architecture("bert-base", n_tokens=512), 100)
 
 
@@ -95,7 +95,7 @@ def test_exact_mean_of_scores(beta, d_key):
 def test_a_wrong_simulation_is_seen():
     spec = layer()
     draws = [draw_at_size(spec, 0, draw)["score_means"] for draw in range(12)]
-    (right,), (wrong,) = tested(spec, draws, 1), tested(spec, [1.3 * one for one in draws], 1)
+    (right,), (wrong,) = score_identities(spec, draws, 1), score_identities(spec, [1.3 * one for one in draws], 1)
     assert right.passed
     assert not wrong.passed
 

@@ -74,16 +74,16 @@ def test_more_digits_agree_with_fewer():
 @pytest.mark.parametrize("scores", [Softmax(), SOFTPLUS], ids=lambda scores: scores.name)
 def test_long_rows_are_the_limit(scores):
     limit = thetas(scores, 1)
-    apart = [
-        (abs(float(found.theta_1 / limit.theta_1) - 1), abs(float(found.theta_2 / limit.theta_2) - 1))
-        for found in (at(scores, 1, n) for n in (10**3, 10**4))
-    ]
+    apart = []
+    for n in (10**3, 10**4):
+        share, slope = (row_moment(scores, 1.0, n, *orders, digits=12).value for orders in ((2, 0), (1, 1)))
+        apart.append((abs(float((n * share - 1) / limit.theta_1) - 1), abs(float(slope**2 / limit.theta_2) - 1)))
     for coarse, fine in zip(*apart, strict=True):
         assert fine == pytest.approx(coarse / 10, rel=0.1)  # like 1/n
         assert fine < 2e-3
 
 
-@pytest.mark.parametrize("beta", [Fraction(1, 1000), 1, 2, 4])
+@pytest.mark.parametrize("beta", [Fraction(1, 1000), 1, 3])
 @pytest.mark.parametrize("n", [2, 100])
 def test_signal_is_a_part_of_the_power(beta, n):
     found = at(Softmax(), beta, n)
