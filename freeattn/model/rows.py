@@ -21,7 +21,7 @@ from operator import mul
 from typing import Any, NamedTuple, final
 
 from freeattn.errors import ConvergenceError, InputError
-from freeattn.model.precision import own_context
+from freeattn.model.precision import context_for_results, own_context
 from freeattn.model.scores import ScoreFunction
 
 __all__ = ["RowMoment", "row_moment"]
@@ -90,7 +90,8 @@ def row_moment(
         change = abs(fine - coarse)
         error = change**_RATIO  # the logarithm of the error goes like 1/step
         if error <= fine.context.mpf(10) ** (-digits):
-            return RowMoment(fine, error)
+            results = context_for_results(wanted)
+            return RowMoment(results.convert(fine), results.convert(error))
         coarse = fine
     raise ConvergenceError(
         f"quadrature over rows of {n_tokens} tokens with score function {scores.name!r}", float(error or 1),
