@@ -47,6 +47,9 @@ _HOME = {
     "sample": "freeattn.evidence.simulate",
     "verify": "freeattn.evidence.simulate",
     "converge": "freeattn.evidence.convergence",
+    "sweep": "freeattn.evidence.sweep",
+    "Sweep": "freeattn.evidence.sweep",
+    "SweepPoint": "freeattn.evidence.sweep",
     "FreeattnError": "freeattn.errors",
     "InputError": "freeattn.errors",
     "NotCoveredError": "freeattn.errors",
@@ -55,16 +58,19 @@ _HOME = {
     "CertificationError": "freeattn.errors",
     "MissingExtraError": "freeattn.errors",
     "TaskError": "freeattn.errors",
-    "Task": "freeattn.runs.task",
     "Store": "freeattn.runs.store",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]
+_PACKAGES = {"predict": "freeattn.predict", "runs": "freeattn.runs"}
+
+__all__ = ["__version__", *sorted({*_HOME, *_PACKAGES})]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
+    if name in _PACKAGES:
+        return importlib.import_module(_PACKAGES[name])
     raise AttributeError(f"module 'freeattn' has no attribute {name!r}")
 
 

@@ -17,7 +17,8 @@ from freeattn.errors import InputError
 from freeattn.model.ties import refuse_queries
 
 __all__ = [
-    "count_option", "file_options", "json_option", "name_option", "preset_argument", "run_options", "spec_options",
+    "LAYER_FIELDS", "SWITCHES", "count_option", "file_options", "json_option", "name_option", "preset_argument",
+    "run_options", "spec_options",
 ]
 
 _EXPLAIN: dict[str, Callable[[str], object]] = {"tie": refuse_queries}
@@ -59,6 +60,10 @@ _FLAGS = {
     "query_latent_per_head": "One query latent for each head instead of one for all.",
     "query_latent_normalized": "Rows of the query latent are normalized (the law is the same).",
 }
+
+
+LAYER_FIELDS = (*_SIZES, "beta", *_NAMES, *_SCALES, *_LISTS, *_FLAGS)  # what spec_options takes
+SWITCHES = tuple(_FLAGS)
 
 
 def name_option(

@@ -231,7 +231,8 @@ def _warnings(spec: Attention, size: FiniteSize, table: LawTable, draws: int) ->
             mean = "the law has the mean of such rows; expect"
         found.append(
             f"beta = {beta:.4g} is above sqrt(log n)/2 = {bound:.4g} at n_tokens = {n}: few tokens dominate each row; "
-            f"{mean} from beta = 1.5 on a different shape too (relative W1 of 0.04 to 0.09 once the means agree, more without values and output map)"
+            f"{mean} from beta = 1.5 on a different shape too (relative W1 of 0.04 to 0.09 once the means agree, "
+            "and more where no values and output map mix the rows)"
         )
     if max(delta, spread) > MOST:
         found.append(

@@ -4,8 +4,8 @@ Exact formulas are used where the score function has them; otherwise the Gaussia
 the trapezoidal rule on the line, which converges geometrically where the function is analytic, else by Gauss-Legendre
 quadrature on panels split at the kinks. Precision lives in a context of its own: no global state.
 
-θ's of rows of finite length (`scores.FiniteRows`) come from `rows`, to 23 digits whatever is asked for, because more take
-seconds; laws made of them have at most 20 digits (`check_digits`).
+θ's of rows of finite length (`scores.FiniteRows`) come from `rows`, to 23 digits whatever is asked for, because more
+take seconds; laws made of them have at most 20 digits (`check_digits`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from freeattn.report.plot import check_plot_file, figure_class
-from freeattn.report.tables import table_of
+from freeattn.report.tables import rows_table
 
 __all__ = ["convergence_tables", "save_convergence_plot"]
 
@@ -36,7 +36,7 @@ def convergence_tables(found: Any, preset: str | None = None) -> tuple[Renderabl
     identities = (_identity_table(found),) if found.identities else ()
     losses = (_loss_table(found),) if found.losses else ()
     notes = (Text(_NOTE), *(Text(f"Note: {note}") for note in found.notes))
-    return (table_of(title, columns, rows, left=2), *identities, *losses, *notes)
+    return (rows_table(title, columns, rows, left=2), *identities, *losses, *notes)
 
 
 def _value(estimate: Any) -> str:
@@ -57,7 +57,7 @@ def _identity_table(found: Any) -> Table:
          _PASSED if one.passed else _FAILED)
         for one in found.identities
     ]
-    return table_of("Self-test: mean of exp(beta S - beta^2/2)", columns, rows, left=0)
+    return rows_table("Self-test: mean of exp(beta S - beta^2/2)", columns, rows, left=0)
 
 
 def _loss_table(found: Any) -> Table:
@@ -67,7 +67,7 @@ def _loss_table(found: Any) -> Table:
          _percent(one.relative_w1))
         for one in sorted(found.losses, key=lambda loss: loss.scaled_beta)
     ]
-    return table_of("Mean of softmax below that of the law", columns, rows, left=0)
+    return rows_table("Mean of softmax below that of the law", columns, rows, left=0)
 
 
 def _percent(estimate: Any) -> str:

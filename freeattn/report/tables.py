@@ -15,8 +15,8 @@ from rich.text import Text
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "later_fields", "law_tables", "render", "sharing_text",
-    "table_of", "verification_tables",
+    "architectures_table", "edge_kind", "later_fields", "law_tables", "render", "rows_table", "sharing_text",
+    "verification_tables",
 ]
 
 _PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
@@ -59,8 +59,8 @@ def _table(title: str, *columns: str, left: int = 1, gap: int = 2) -> Table:
     return table
 
 
-def table_of(title: str, columns: Sequence[str], rows: Iterable[Sequence[RenderableType]], left: int = 1) -> Table:
-    """A table of texts; the first `left` columns are words, the others numbers."""
+def rows_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[RenderableType]], left: int = 1) -> Table:
+    """Rows of texts under a title; the first `left` columns are names, the others numbers."""
     table = _table(title, *columns, left=left)
     for row in rows:
         table.add_row(*row)

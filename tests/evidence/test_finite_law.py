@@ -50,6 +50,13 @@ def test_nothing_is_lost_against_the_law_at_finite_size():
     assert finite_size(layer(beta=5).with_finite_size()).loss == 0
 
 
+def test_predictions_take_the_law():
+    """The loss of gradient flow, ∫ e^{−2tx} dν of the law of mean one, by an integral over the density."""
+    law = fa.law(layer(output="mha", d_value=32, d_out=64), finite_size=True)
+    expected = law.normalized().integrate(lambda x: np.exp(-6 * x))
+    assert fa.predict.flow_loss(law, 3.0) == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("beta", "limit_is_low_by"), [(Fraction(3, 2), 0.07), (2, 0.43)])
 def test_mean_at_large_beta(beta, limit_is_low_by):
