@@ -8,79 +8,35 @@ each row and the mean falls short of the law; what counts is β/√log n. A mean
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 
 from freeattn.errors import InputError
-from freeattn.evidence import compare
-from freeattn.evidence.compare import LawTable, Spectrum
+from freeattn.evidence.beta_losses import BetaLoss, beta_loss
+from freeattn.evidence.compare import LawTable
+from freeattn.evidence.distances import PAIRS, Distance, distances
 from freeattn.evidence.draws import results_of
-from freeattn.evidence.finite_size import finite_size as size_effects
-from freeattn.evidence.rates import Rate, fitted_rate
 from freeattn.evidence.sampling import sample, seed_sequence
 from freeattn.evidence.scaling import scaled
 from freeattn.evidence.score_identity import ScoreIdentity, identity_applies, score_identities, score_means
-from freeattn.evidence.verify import CONFIDENCE, Estimate
+from freeattn.evidence.verify import CONFIDENCE
 from freeattn.model.attention import Attention
 from freeattn.model.quantities import as_positive
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.runs import Progress, Result, Store, Task
 
-__all__ = ["BetaLoss", "Convergence", "Distance", "converge", "draw_at_size"]
+__all__ = ["Convergence", "converge", "draw_at_size"]
 
-PAIRS = ("softmax-law", "equivalent-law", "softmax-equivalent")
 _DEFAULT_SIZES = (128, 256, 512, 1024)
 _NO_IDENTITY = (
     "the mean of e^(beta S) is not tested: its exact value is for softmax with orthogonal tokens, no latents and "
     "d_key > 4 beta^2 in every head at the smallest size"
 )
-
-Comparison: TypeAlias = Callable[[Spectrum, Spectrum, LawTable], tuple[float, float, float]]
-
-
-@final
-@dataclass(frozen=True)
-class Distance:
-    """One distance between two of softmax, equivalent and law, at every size.
-
-    Attributes:
-        statistic: "relative_w1", "ks", or a moment: its absolute deviation over the moment of the law.
-        between: "softmax-law", "equivalent-law" or "softmax-equivalent".
-        estimates: mean over draws with interval, for each size.
-        rate: the power of n fitted to all draws; None where a distance is exactly 0.
-    """
-
-    statistic: str
-    between: str
-    estimates: tuple[Estimate, ...]
-    rate: Rate | None
-
-
-@final
-@dataclass(frozen=True)
-class BetaLoss:
-    """How much of the mean of the law softmax misses at one β and n.
-
-    Attributes:
-        beta, n_tokens: where.
-        scaled_beta: β/√log n.
-        loss: 1 − mean of softmax over that of the law of the limit.
-        expected: 1 − V_n/θ₁, without simulating (`finite_size`).
-        relative_w1: softmax to its equivalent, over the mean of the law.
-    """
-
-    beta: float
-    n_tokens: int
-    scaled_beta: float
-    loss: Estimate
-    expected: float
-    relative_w1: Estimate
 
 
 @final
@@ -129,16 +85,16 @@ class Convergence:
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row for each distance and size, for tables."""
-        return [row for one in self.distances for row in _rows_of(one, self.sizes)]
+        return [row for one in self.distances for row in one.rows(self.sizes)]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form: plain numbers, texts and None."""
         return {
             "spec": self.spec.to_dict(), "sizes": list(self.sizes), "draws": self.draws, "seed": self.seed,
             "confidence": CONFIDENCE, "passed": self.passed,
-            "distances": [_distance_record(one) for one in self.distances],
+            "distances": [one.to_dict() for one in self.distances],
             "identities": [one.to_dict() for one in self.identities],
-            "losses": [_loss_record(one) for one in self.losses],
+            "losses": [one.to_dict() for one in self.losses],
             "notes": list(self.notes),
         }
 
@@ -180,12 +136,12 @@ def converge(
     measured = dict(zip(layers, by_layer, strict=False))
     identities, notes = _identities(layers, measured)
     losses = tuple(
-        _loss(limits[at], float(limit_tables[at[0]].mean), one)
+        beta_loss(limits[at], float(limit_tables[at[0]].mean), one)
         for at, one in zip(hot, by_layer[len(layers) :], strict=True)
     )
     return Convergence(
         scaled(spec, lengths[-1]) if spec.ratios is not None else spec, lengths, count, root,
-        tuple(_distances(lengths, measured, tables)), identities, losses, notes,
+        tuple(distances(lengths, measured, tables)), identities, losses, notes,
     )
 
 
@@ -247,41 +203,6 @@ def _tables(layers: Mapping[int, Attention]) -> dict[int, LawTable]:
     return {n: LawTable.of(common or limiting_law(layer), n) for n, layer in layers.items()}
 
 
-def _w1(softmax: Spectrum, equivalent: Spectrum, table: LawTable) -> tuple[float, float, float]:
-    between = compare.relative_w1_between(softmax, equivalent, table.mean)
-    return compare.relative_w1(softmax, table), compare.relative_w1(equivalent, table), between
-
-
-def _ks(softmax: Spectrum, equivalent: Spectrum, table: LawTable) -> tuple[float, float, float]:
-    between = compare.ks_between(softmax, equivalent)
-    return compare.ks_distance(softmax, table), compare.ks_distance(equivalent, table), between
-
-
-def _moment(order: int) -> Comparison:
-    def deviations(softmax: Spectrum, equivalent: Spectrum, table: LawTable) -> tuple[float, float, float]:
-        of = compare.moment_deviations if order == 1 else compare.bulk_moment_deviations
-        one, two = (float(of(values, table)[order - 1]) for values in (softmax, equivalent))
-        return abs(one), abs(two), abs(one - two)
-
-    return deviations
-
-
-_STATISTICS: dict[str, Comparison] = {
-    "relative_w1": _w1, "ks": _ks, "moment_1": _moment(1),
-    **{f"bulk_moment_{order}": _moment(order) for order in range(2, compare.N_MOMENTS + 1)},
-}
-
-
-def _distances(
-    sizes: Sequence[int], measured: Mapping[int, Sequence[Result]], tables: Mapping[int, LawTable]
-) -> Iterator[Distance]:
-    for name, of in _STATISTICS.items():
-        found = [[of(one["softmax"], one["equivalent"], tables[n]) for one in measured[n]] for n in sizes]
-        for k, between in enumerate(PAIRS):
-            values = [[triple[k] for triple in row] for row in found]
-            yield Distance(name, between, tuple(Estimate.of(row) for row in values), fitted_rate(sizes, values))
-
-
 def _identities(
     layers: Mapping[int, Attention], measured: Mapping[int, Sequence[Result]]
 ) -> tuple[tuple[ScoreIdentity, ...], tuple[str, ...]]:
@@ -291,42 +212,3 @@ def _identities(
     tests = sum(len(layer.families) for layer in layers.values())
     found = [score_identities(layer, [one["score_means"] for one in measured[n]], tests) for n, layer in layers.items()]
     return tuple(one for several in found for one in several), ()
-
-
-def _loss(spec: Attention, mean: float, draws: Sequence[Result]) -> BetaLoss:
-    losses = [1 - float(one["softmax"].mean()) / mean for one in draws]
-    apart = [compare.relative_w1_between(one["softmax"], one["equivalent"], mean) for one in draws]
-    beta = float(spec.beta)
-    return BetaLoss(
-        beta, spec.n_tokens, beta / math.sqrt(math.log(spec.n_tokens)), Estimate.of(losses), size_effects(spec).loss,
-        Estimate.of(apart),
-    )
-
-
-def _estimate(estimate: Estimate) -> dict[str, Any]:
-    interval = estimate.interval
-    return {"mean": estimate.mean, "interval": None if interval is None else list(interval)}
-
-
-def _distance_record(distance: Distance) -> dict[str, Any]:
-    rate = None if distance.rate is None else distance.rate.to_dict()
-    values = [_estimate(one) for one in distance.estimates]
-    return {"statistic": distance.statistic, "between": distance.between, "values": values, "rate": rate}
-
-
-def _loss_record(loss: BetaLoss) -> dict[str, Any]:
-    return {
-        "beta": loss.beta, "n_tokens": loss.n_tokens, "scaled_beta": loss.scaled_beta, "loss": _estimate(loss.loss),
-        "expected": loss.expected, "relative_w1": _estimate(loss.relative_w1),
-    }
-
-
-def _rows_of(distance: Distance, sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
-    low, high = (distance.rate.interval if distance.rate is not None else None) or (None, None)
-    exponent = None if distance.rate is None else distance.rate.exponent
-    for n, one in zip(sizes, distance.estimates, strict=True):
-        ends = one.interval or (None, None)
-        yield {
-            "statistic": distance.statistic, "between": distance.between, "n_tokens": n, "mean": one.mean,
-            "low": ends[0], "high": ends[1], "rate": exponent, "rate_low": low, "rate_high": high,
-        }

@@ -16,6 +16,7 @@ from typing import Any, final
 import numpy as np
 from scipy import stats
 
+from freeattn.evidence.distances import estimate_record
 from freeattn.evidence.projections import Projections
 from freeattn.evidence.verify import Estimate
 from freeattn.evidence.weights import Matrix, Weights, blas_threads
@@ -49,11 +50,9 @@ class ScoreIdentity:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        interval = self.simulated.interval
         return {
             "n_tokens": self.n_tokens, "d_key": self.d_key, "beta": self.beta, "exact": self.exact,
-            "simulated": {"mean": self.simulated.mean, "interval": None if interval is None else list(interval)},
-            "passed": self.passed,
+            "simulated": estimate_record(self.simulated), "passed": self.passed,
         }
 
 
