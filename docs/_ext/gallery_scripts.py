@@ -29,7 +29,7 @@ def run_scripts(app: Sphinx) -> None:
         return
     folder = pictures(app)
     folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    environment = {**os.environ, "FREEATTN_BACKEND": "numpy", "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     for script in sorted((Path(app.srcdir) / "gallery").glob("*.py")):
         picture, printed = folder / f"{script.stem}.svg", folder / f"{script.stem}.txt"
         if picture.exists() and printed.exists() and printed.stat().st_mtime >= script.stat().st_mtime:

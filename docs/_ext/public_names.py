@@ -1,22 +1,22 @@
 """The API reference: the public names of `freeattn`, by the package where they live, from their docstrings.
 
-```{public-names} model
+```{public-names}
 ```
 
-documents the names that `freeattn` hands on from `freeattn.model`, classes with their public methods. Docstrings are
-Google's sections around plain text with `code` and Unicode formulas, so what reStructuredText would take for markup in
-a formula (|x|, a*b, z_) is escaped before it is read.
+is a section for each package that has public names, classes with their public methods; a new public name needs no edit
+here. Docstrings are Google's sections around plain text with `code` and Unicode formulas, so what reStructuredText would
+take for markup in a formula (|x|, a*b, z_) is escaped before it is read.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from typing import Any
 
 import freeattn
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -26,33 +26,53 @@ CODE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\s][^*]*\*\*)")
 MARKUP = re.compile(r"([|*]|(?<=\w)_(?!\w))")
 
 
-def names_of(package: str) -> list[str]:
-    """The public names whose home is in a package or top-level module, in the order of `freeattn`."""
-    home = f"freeattn.{package}"
-    return [name for name, module in freeattn._HOME.items() if module == home or module.startswith(f"{home}.")]
+TITLES = {
+    "model": "Layers and matrices",
+    "theory": "Derivations",
+    "numerics": "Laws",
+    "predict": "Predictions",
+    "evidence": "Simulation",
+    "adapters": "Configuration files, modules, spectra",
+    "runs": "Runs",
+    "errors": "Errors",
+}
+
+
+def public_names() -> dict[str, list[str]]:
+    """Full public names by package, in the order of `TITLES`; packages handed on as a whole with all their names."""
+    found: dict[str, list[str]] = {}
+    for name in freeattn.__all__:
+        thing = getattr(freeattn, name)
+        if inspect.ismodule(thing):
+            found.setdefault(name, []).extend(f"{thing.__name__}.{inner}" for inner in thing.__all__)
+        elif name in freeattn._HOME:
+            found.setdefault(freeattn._HOME[name].split(".")[1], []).append(f"freeattn.{name}")
+    for names in found.values():
+        names.sort(key=lambda name: list(freeattn._HOME).index(name[9:]) if name[9:] in freeattn._HOME else 0)
+    order = list(TITLES)
+    return dict(sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
 
 
 class PublicNames(SphinxDirective):
-    """Every public name of one package."""
-
-    required_arguments = 1
+    """Every public name, by package."""
 
     def run(self) -> list[nodes.Node]:
-        package = self.arguments[0]
-        names = names_of(package)
-        if not names:
-            raise self.error(f"freeattn hands on no name from freeattn.{package}")
-        text = "\n\n".join(self.entry(name) for name in names)
-        return self.parse_text_to_nodes(f"```{{eval-rst}}\n{text}\n```", allow_section_headings=False)
+        parts = []
+        for package, names in public_names().items():
+            entries = "\n\n".join(entry(name) for name in names)
+            parts.append(f"## {TITLES.get(package, package)}\n\n```{{eval-rst}}\n{entries}\n```")
+        return self.parse_text_to_nodes("\n\n".join(parts), allow_section_headings=True)
 
-    @staticmethod
-    def entry(name: str) -> str:
-        thing = getattr(freeattn, name)
-        kind = "class" if inspect.isclass(thing) else "function" if inspect.isroutine(thing) else "data"
-        if inspect.isclass(thing) and issubclass(thing, Exception):
-            return f".. autoexception:: freeattn.{name}"
-        members = "\n   :members:\n   :inherited-members: object" if kind == "class" else ""
-        return f".. auto{kind}:: freeattn.{name}{members}"
+
+def entry(name: str) -> str:
+    """The autodoc directive of a public name."""
+    home, _, last = name.rpartition(".")
+    thing = getattr(importlib.import_module(home), last)
+    if not inspect.isclass(thing):
+        return f".. autofunction:: {name}" if inspect.isroutine(thing) else f".. autodata:: {name}"
+    if issubclass(thing, Exception):
+        return f".. autoexception:: {name}"
+    return f".. autoclass:: {name}\n   :members:\n   :inherited-members: object"
 
 
 def escaped(line: str) -> str:
@@ -61,12 +81,15 @@ def escaped(line: str) -> str:
     return "".join(part if number % 2 else MARKUP.sub(r"\\\1", part) for number, part in enumerate(parts))
 
 
-def escape_formulas(_app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+def escape_formulas(_app: Sphinx, what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    """Escape formulas. The first line of a property stays a sentence: napoleon would read "x: y" as its type."""
     inside = False
     for number, line in enumerate(lines):
         literal = line.startswith((">>>", "...", "    >>>", "    ...")) or (inside and line.startswith("    "))
         lines[number] = line if literal else escaped(line)
         inside = line.rstrip().endswith("::") or (inside and (not line.strip() or line.startswith("    ")))
+    if what in ("property", "attribute", "data"):
+        lines.insert(0, "")
 
 
 def public_type(

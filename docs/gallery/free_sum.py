@@ -1,0 +1,15 @@
+"""A free sum: two attention matrices added in general position, one of them rotated at random. Left one of them, right the
+sum."""
+
+from matplotlib.figure import Figure
+
+import freeattn as fa
+from freeattn.report import plot_law
+
+one = fa.law(fa.Attention(n_tokens=512, d_model=512, n_heads=4, d_key=32, output="attention"))
+figure = Figure(figsize=(9, 3), layout="constrained")
+for ax, law, title in zip(figure.subplots(1, 2), (one, fa.free_sum(one, one)), ("μ", "μ ⊞ μ"), strict=True):
+    plot_law(law, ax, log=True)
+    ax.set_title(title)
+    print(f"{title}: mean {law.mean:.4f}, {len(law.edges)} bands")
+figure.savefig("free_sum.svg")
