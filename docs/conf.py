@@ -9,6 +9,8 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE / "_ext")]
 
@@ -78,5 +80,14 @@ def links_from_here(app: Any, path: Path, _page: str, content: list[str]) -> Non
     content[0] = re.sub(r"\]\(([^)\s]+)\)", relinked, content[0])
 
 
+def without_last_blank_line(_app: Any, tree: nodes.document) -> None:
+    """Doctests end with a blank line, which readers need not see."""
+    for block in tree.findall(nodes.literal_block):
+        text = block.astext().rstrip()
+        block.rawsource, block.children = text, []
+        block += nodes.Text(text)
+
+
 def setup(app: Any) -> None:
+    app.connect("doctree-read", without_last_blank_line)
     app.connect("include-read", links_from_here)

@@ -56,8 +56,8 @@ def svg(text: str) -> str:
         )
     tip = '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
     return (
-        f'<div class="arcs"><svg role="img" aria-label="arrows between packages" viewBox="0 0 {width} {height:.0f}" '
-        f'width="{width}"><defs>{tip}<path class="tip" d="M0 0L8 4L0 8z"/></marker></defs>{"".join(parts)}</svg></div>'
+        f'<div class="arcs"><svg role="img" aria-label="arrows between packages" viewBox="0 0 {width} {height:.0f}">'
+        f'<defs>{tip}<path class="tip" d="M0 0L8 4L0 8z"/></marker></defs>{"".join(parts)}</svg></div>'
     )
 
 

@@ -29,7 +29,8 @@ def run_scripts(app: Sphinx) -> None:
         return
     folder = pictures(app)
     folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "FREEATTN_BACKEND": "numpy", "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "FREEATTN_BACKEND": "numpy"}  # nothing to compile for one law
     for script in sorted((Path(app.srcdir) / "gallery").glob("*.py")):
         picture, printed = folder / f"{script.stem}.svg", folder / f"{script.stem}.txt"
         if picture.exists() and printed.exists() and printed.stat().st_mtime >= script.stat().st_mtime:
@@ -62,11 +63,11 @@ class GalleryScript(SphinxDirective):
         if self.env.app.builder.format == "html":
             folder = pictures(self.env.app)
             shown.append(nodes.image(uri=os.path.relpath(folder / f"{name}.svg", self.env.srcdir), alt=text))
-            printed = (folder / f"{name}.txt").read_text(encoding="utf-8")
+            printed = (folder / f"{name}.txt").read_text(encoding="utf-8").rstrip()
             if printed:
-                shown.append(nodes.literal_block(printed, printed.rstrip(), language="none"))
-        body = source.split('"""', 2)[2].lstrip()
-        shown.append(nodes.literal_block(body, body.rstrip(), language="python"))
+                shown.append(nodes.literal_block(printed, printed, language="none"))
+        body = source.split('"""', 2)[2].strip()
+        shown.append(nodes.literal_block(body, body, language="python"))
         return shown
 
 

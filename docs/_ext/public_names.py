@@ -10,6 +10,7 @@ take for markup in a formula (|x|, a*b, z_) is escaped before it is read.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import re
@@ -21,8 +22,10 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.inspect import stringify_signature
 
 CODE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\s][^*]*\*\*)")
+COLON = "\ue000"  # stands for a colon while napoleon reads
 MARKUP = re.compile(r"([|*]|(?<=\w)_(?!\w))")
 
 
@@ -82,14 +85,29 @@ def escaped(line: str) -> str:
 
 
 def escape_formulas(_app: Sphinx, what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
-    """Escape formulas. The first line of a property stays a sentence: napoleon would read "x: y" as its type."""
+    """Escape formulas, and colons in the first line of a property, which napoleon would read as `type: meaning`."""
     inside = False
     for number, line in enumerate(lines):
         literal = line.startswith((">>>", "...", "    >>>", "    ...")) or (inside and line.startswith("    "))
         lines[number] = line if literal else escaped(line)
         inside = line.rstrip().endswith("::") or (inside and (not line.strip() or line.startswith("    ")))
-    if what in ("property", "attribute", "data"):
-        lines.insert(0, "")
+    if lines and what in ("property", "attribute", "data"):
+        lines[0] = lines[0].replace(":", COLON)
+
+
+def restore_colons(_app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    lines[:] = [line.replace(COLON, ":") for line in lines]
+
+
+def dataclass_signature(
+    _app: Sphinx, _what: str, _name: str, thing: Any, _options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """The fields of a dataclass, whatever its `__new__` accepts."""
+    if not (inspect.isclass(thing) and dataclasses.is_dataclass(thing)):
+        return signature, returns
+    found = inspect.signature(thing.__init__)
+    fields = [parameter for name, parameter in found.parameters.items() if name != "self"]
+    return stringify_signature(found.replace(parameters=fields, return_annotation=found.empty)), None
 
 
 def public_type(
@@ -112,5 +130,7 @@ def public_type(
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("public-names", PublicNames)
     app.connect("autodoc-process-docstring", escape_formulas, priority=100)  # before napoleon
+    app.connect("autodoc-process-docstring", restore_colons, priority=900)  # after it
+    app.connect("autodoc-process-signature", dataclass_signature)
     app.connect("missing-reference", public_type)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,9 +6,11 @@ from matplotlib.figure import Figure
 import freeattn as fa
 from freeattn.report import plot_law
 
-one = fa.law(fa.Attention(n_tokens=512, d_model=512, n_heads=4, d_key=32, output="attention"))
+spec = fa.Attention(n_tokens=512, d_model=512, n_heads=4, d_key=32, output="attention")
+one = fa.law(spec)
+laws = {"μ": one, "μ ⊞ μ": fa.free_sum(one, one)}
 figure = Figure(figsize=(9, 3), layout="constrained")
-for ax, law, title in zip(figure.subplots(1, 2), (one, fa.free_sum(one, one)), ("μ", "μ ⊞ μ"), strict=True):
+for ax, (title, law) in zip(figure.subplots(1, 2), laws.items(), strict=True):
     plot_law(law, ax, log=True)
     ax.set_title(title)
     print(f"{title}: mean {law.mean:.4f}, {len(law.edges)} bands")

@@ -14,5 +14,6 @@ for ax, beta in zip(figure.subplots(1, 3), (Fraction(1, 2), 1, 2), strict=True):
     law = fa.law(spec)
     plot_law(law, ax, normalized=True, log=False)
     ax.set_title(f"β = {float(beta):g}")
-    print(f"β = {float(beta):g}: mean {law.mean:.4g}, right edge {law.normalized().edges[-1][1]:.4g} means")
+    edge = law.normalized().edges[-1][1]
+    print(f"β = {float(beta):g}: mean {law.mean:.4g}, right edge {edge:.4g} means")
 figure.savefig("temperature.svg")
