@@ -31,13 +31,16 @@ extensions = [
     "public_names",
     "gallery_scripts",
     "arcs",
+    "scripts_in_text",
 ]
 root_doc = "index"
 exclude_patterns = ["_ext", "_static", "gallery/*"]
 nitpicky = True
 # A page that a checkout may lack stands in the navigation as a pattern for its one name, such as `run[s]`. The warning
 # about a pattern without pages has no type in some versions of Sphinx, so `suppress_warnings` does not reach it.
-logging.getLogger("sphinx.sphinx.directives.other").addFilter(lambda record: record.__dict__.get("subtype") != "empty_glob")
+logging.getLogger("sphinx.sphinx.directives.other").addFilter(
+    lambda record: record.__dict__.get("subtype") != "empty_glob"
+)
 
 # Pages are plain Markdown that also reads well on its own; headings have the anchors of the usual hosts.
 myst_enable_extensions = ["dollarmath"]
@@ -49,6 +52,7 @@ highlight_language = "none"  # blocks without a language are equations, shell co
 default_role = "code"
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_type_aliases = {"ArrayLike": "ArrayLike"}

@@ -12,7 +12,6 @@ import runpy
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -29,7 +28,8 @@ MOST_LINES = 25
 
 
 def test_gallery_shows_every_script_once() -> None:
-    shown = re.findall(r"^```\{gallery-script\} (\w+)$", (DOCS / "gallery.md").read_text(encoding="utf-8"), re.MULTILINE)
+    text = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```\{gallery-script\} (\w+)$", text, flags=re.MULTILINE)
     assert sorted(shown) == [script.stem for script in SCRIPTS]
     assert len(SCRIPTS) >= 5
 
@@ -47,12 +47,15 @@ def test_gallery_script(script: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     assert picture.count("<path") > 10
 
 
+def without_fences(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
 def external_links() -> list[tuple[Path, str]]:
     """Every link of a page to the outside."""
     found = []
     for page in PAGES:
-        text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-        found += [(page, target) for target in re.findall(r"\]\((\w+:[^)\s]+)\)", text)]
+        found += [(page, target) for target in re.findall(r"\]\((\w+:[^)\s]+)\)", without_fences(page))]
     return found
 
 
@@ -107,7 +110,7 @@ def words_of(page: Path) -> Words:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site; nothing is written into docs/."""
     if not (importlib.util.find_spec("sphinx") and importlib.util.find_spec("myst_parser")):
         if os.environ.get("CI"):
@@ -121,7 +124,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     )
     assert run.returncode == 0, run.stdout
     assert sorted(DOCS.rglob("*")) == before
-    yield folder
+    return folder
 
 
 @pytest.mark.slow
@@ -139,8 +142,9 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
 @pytest.mark.slow
 def test_formulas_are_drawn(site: Path) -> None:
     """As many formulas as the page has between dollars, none of them left as LaTeX."""
-    text = re.sub(r"^```.*?^```$", "", (DOCS / "theory.md").read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    displayed, inline = re.findall(r"\$\$.+?\$\$", text, flags=re.DOTALL), re.sub(r"\$\$.+?\$\$", "", text, flags=re.DOTALL)
+    text = without_fences(DOCS / "theory.md")
+    displayed = re.findall(r"\$\$.+?\$\$", text, flags=re.DOTALL)
+    inline = re.sub(r"\$\$.+?\$\$", "", text, flags=re.DOTALL)
     html = (site / "theory.html").read_text(encoding="utf-8")
     assert html.count('<math xmlns="http://www.w3.org/1998/Math/MathML" display="block"') == len(displayed)
     assert html.count("<math ") == len(displayed) + len(re.findall(r"\$[^$]+\$", inline))

@@ -37,7 +37,7 @@ def run_scripts(app: Sphinx) -> None:
             continue
         run = subprocess.run(
             [sys.executable, str(script)], cwd=folder, env=environment, text=True, encoding="utf-8",
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+            capture_output=True, check=False,
         )
         if run.returncode or not picture.exists():
             raise ExtensionError(f"{script} did not write {picture.name}:\n{run.stderr}")

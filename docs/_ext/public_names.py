@@ -3,8 +3,8 @@
 ```{public-names}
 ```
 
-is a section for each package that has public names, classes with their public methods; a new public name needs no edit
-here. Docstrings are Google's sections around plain text with `code` and Unicode formulas, so what reStructuredText would
+is a section for each package that has public names, classes with their public methods; a new name needs no edit here.
+Docstrings are Google's sections around plain text with `code` and Unicode formulas, so what reStructuredText would
 take for markup in a formula (|x|, a*b, z_) is escaped before it is read.
 """
 
@@ -16,13 +16,14 @@ import inspect
 import re
 from typing import Any
 
-import freeattn
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.inspect import stringify_signature
+
+import freeattn
 
 CODE = re.compile(r"(``.+?``|`[^`]+`|\*\*[^*\s][^*]*\*\*)")
 COLON = "\ue000"  # stands for a colon while napoleon reads

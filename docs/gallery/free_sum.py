@@ -1,5 +1,5 @@
-"""A free sum: two attention matrices added in general position, one of them rotated at random. Left one of them, right the
-sum."""
+"""Two attention matrices added in general position, one of them rotated at random. Left the law of one of them, right
+the law of the sum."""
 
 from matplotlib.figure import Figure
 

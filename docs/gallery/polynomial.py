@@ -1,4 +1,4 @@
-"""A polynomial of your own: the eigenvalues of X Xᵀ + S, a Wishart matrix plus a Wigner matrix, on either side of 0."""
+"""The eigenvalues of X Xᵀ + S, a Wishart matrix plus a Wigner matrix, on either side of 0."""
 
 from fractions import Fraction
 

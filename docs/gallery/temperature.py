@@ -1,5 +1,5 @@
-"""What β does: the law of one attention matrix at three inverse temperatures, each divided by its mean. As β grows, the
-scores count less (θ₂/θ₁ falls) and the law tends to that of independent entries."""
+"""Four heads of attention at three inverse temperatures, each law divided by its mean. As β grows, scores count less
+(θ₂/θ₁ falls), and the law tends to that of independent entries."""
 
 from fractions import Fraction
 

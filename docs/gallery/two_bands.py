@@ -1,5 +1,5 @@
-"""Two bands: keys of fewer coordinates than tokens leave directions that they do not reach. With 16 heads and γ_K = 1/4
-these three quarters of the directions have a band of their own."""
+"""Keys of fewer coordinates than tokens leave directions that they do not reach. With 16 heads and γ_K = 1/4 these
+three quarters of the directions have a band of their own."""
 
 from fractions import Fraction
 
