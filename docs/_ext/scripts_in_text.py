@@ -14,8 +14,8 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-SCRIPTED = re.compile(r"(MP|[^\W\d_])((?:[_^](?:\{[^{}]+\}|KV|kv|[^\W_]|[⊥∞°]))+)(?!(?<!\d)[a-z0-9_])")
-SCRIPT = re.compile(r"([_^])(?:\{([^{}]+)\}|(KV|kv|.))")
+SCRIPTED = re.compile(r"(MP|[^\W\d_])((?:[_^](?:\{[^{}]+\}|KV|kv|\d+|[^\W_]|[⊥∞°]))+)(?!(?<!\d)[a-z0-9_])")
+SCRIPT = re.compile(r"([_^])(?:\{([^{}]+)\}|(KV|kv|\d+|.))")
 LEFT_ALONE = (
     nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, nodes.title, addnodes.desc_signature,
     nodes.subscript, nodes.superscript,
@@ -27,7 +27,8 @@ def pieces(text: str) -> Iterator[nodes.Node]:
     end = 0
     for match in SCRIPTED.finditer(text):
         start = match.start()
-        if start != end and (text[start - 1].isalpha() and text[start - 1] != "ᵀ" or text[start - 1] == "_"):
+        before = text[start - 1] if start != end else " "
+        if before == "_" or (before.isalpha() and before != "ᵀ"):
             continue
         yield nodes.Text(text[end:start] + match[1])
         for kind, braces, single in SCRIPT.findall(match[2]):
