@@ -27,6 +27,8 @@ _HOME = {
     "Entrywise": "freeattn.model.scores",
     "architecture": "freeattn.model.architectures",
     "architectures": "freeattn.model.architectures",
+    "from_config": "freeattn.adapters.config",
+    "read_config": "freeattn.adapters.config",
     "space": "freeattn.model.letters",
     "copies": "freeattn.model.letters",
     "gaussian": "freeattn.model.expression",

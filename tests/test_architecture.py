@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "model": {"errors"},
     "theory": {"errors", "model"},
     "numerics": {"errors", "model", "theory"},
+    "adapters": {"errors", "model"},
     "evidence": {"errors", "model", "numerics"},
     "report": {"errors"},
     "cli": {"freeattn", "errors", "model", "report"},
@@ -200,6 +201,7 @@ def loaded_after(statement: str) -> set[str]:
         ("import freeattn", {"numpy", "scipy", "sympy", "mpmath", "flint", "matplotlib", "click", "rich"}),
         ("import freeattn.cli", {"numpy", "scipy", "sympy", "flint", "matplotlib", "rich"}),
         ("import freeattn; freeattn.architecture('bert-base')", {"numpy", "scipy", "sympy", "flint", "matplotlib"}),
+        ("import freeattn; freeattn.read_config", {"numpy", "scipy", "sympy", "flint", "matplotlib", "torch"}),
         ("import freeattn; freeattn.law", {"matplotlib", "numba"}),
     ],
 )

@@ -48,17 +48,21 @@ def _atom(atom: Any, digits: int) -> dict[str, Any]:
     return record
 
 
-def law_record(law: Any, preset: str | None, digits: int = DOUBLE_DIGITS) -> dict[str, Any]:
+def law_record(
+    law: Any, preset: str | None, digits: int = DOUBLE_DIGITS, config: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Everything about a law in one JSON-ready object.
 
     Numbers are doubles up to 15 digits and strings of `digits` digits beyond. `edges` and `moments` are those
-    of the unnormalized law, `normalized` holds them for the law divided by its mean.
+    of the unnormalized law, `normalized` holds them for the law divided by its mean. `config` says what the layer
+    of a configuration file rests on.
     """
     normalized = law.normalized()
     moments = _moments(law, digits)
     return {
         "version": freeattn.__version__,
         "preset": preset,
+        "config": config,
         "spec": law.spec.to_dict(),
         "gamma": _ratios(law.spec),
         "mean": law.mean if digits <= DOUBLE_DIGITS else moments[0],

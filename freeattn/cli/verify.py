@@ -13,7 +13,7 @@ from freeattn.cli.files import output_files
 from freeattn.cli.group import say
 from freeattn.cli.options import count_option, file_options, json_option, preset_argument, spec_options
 from freeattn.cli.records import dump_json, table_rows, write_csv
-from freeattn.cli.spec import build_spec
+from freeattn.cli.spec import build_layer
 
 __all__ = ["verify_command"]
 
@@ -48,16 +48,16 @@ def verify_command(
 ) -> None:
     """Draw real softmax attention and compare its spectrum with the law, statistic by statistic.
 
-    The architecture is PRESET (see freeattn architectures) with options in place of its values, or options
-    alone.
+    The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
+    place of its values, or options alone.
     Next to softmax stands its Gaussian equivalent with the same weights: the noise floor at this size.
     """
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:
         report.check_plot_file(files["plot"].given)
-    spec = build_spec(preset, options)
-    law = freeattn.law(spec)
-    verification = _run(spec, law, draws, seed)
+    layer = build_layer(preset, options)
+    law = freeattn.law(layer.spec)
+    verification = _run(layer.spec, law, draws, seed)
     for warning in verification.warnings:
         say("warning", warning)
     if "csv" in files:
@@ -67,9 +67,10 @@ def verify_command(
         with files["plot"].writing() as path:
             report.save_law_plot(law, path, [sample.softmax for sample in verification.samples], log=log)
     if as_json:
-        click.echo(dump_json({"version": freeattn.__version__, "preset": preset, **verification.to_dict()}))
+        source = {"version": freeattn.__version__, "preset": layer.preset(preset), "config": layer.config}
+        click.echo(dump_json({**source, **verification.to_dict()}))
     else:
-        click.echo(report.render(*report.verification_tables(verification, preset)), nl=False)
+        click.echo(report.render(*report.verification_tables(verification, preset), *layer.lines), nl=False)
     context.exit(0 if verification.passed else 1)
 
 

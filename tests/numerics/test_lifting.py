@@ -14,7 +14,8 @@ import pytest
 
 import freeattn as fa
 from freeattn.errors import BranchError, ConvergenceError, FreeattnError
-from freeattn.model.precision import binary_of, own_context
+from freeattn.model.precision import own_context
+from freeattn.model.quantities import binary_of
 from freeattn.numerics.lifting import Lifting
 from freeattn.numerics.lifting_layout import COMPLEX, DUAL, REAL, Layout
 from freeattn.numerics.precise_traces import PreciseTraces

@@ -1,0 +1,1 @@
+"""Layers from what other programs write: configuration files."""
