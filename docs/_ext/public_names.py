@@ -43,16 +43,14 @@ TITLES = {
 
 
 def public_names() -> dict[str, list[str]]:
-    """Full public names by package, in the order of `TITLES`; packages handed on as a whole with all their names."""
+    """Full public names by package, in the order of `TITLES`; packages handed on as a whole with the rest of theirs."""
     found: dict[str, list[str]] = {}
-    for name in freeattn.__all__:
-        thing = getattr(freeattn, name)
-        if inspect.ismodule(thing):
-            found.setdefault(name, []).extend(f"{thing.__name__}.{inner}" for inner in thing.__all__)
-        elif name in freeattn._HOME:
-            found.setdefault(freeattn._HOME[name].split(".")[1], []).append(f"freeattn.{name}")
-    for names in found.values():
-        names.sort(key=lambda name: list(freeattn._HOME).index(name[9:]) if name[9:] in freeattn._HOME else 0)
+    for name, home in freeattn._HOME.items():
+        found.setdefault(home.split(".")[1], []).append(f"freeattn.{name}")
+    handed_on = [getattr(freeattn, name) for name in freeattn._HOME]
+    for package in (thing for name in freeattn.__all__ if inspect.ismodule(thing := getattr(freeattn, name))):
+        inner = [name for name in package.__all__ if not any(getattr(package, name) is thing for thing in handed_on)]
+        found.setdefault(package.__name__.split(".")[1], []).extend(f"{package.__name__}.{name}" for name in inner)
     order = list(TITLES)
     return dict(sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
 
@@ -73,7 +71,7 @@ def entry(name: str) -> str:
     home, _, last = name.rpartition(".")
     thing = getattr(importlib.import_module(home), last)
     if not inspect.isclass(thing):
-        return f".. autofunction:: {name}" if inspect.isroutine(thing) else f".. autodata:: {name}"
+        return f".. autofunction:: {name}" if inspect.isroutine(thing) else f".. py:data:: {name}"
     if issubclass(thing, Exception):
         return f".. autoexception:: {name}"
     return f".. autoclass:: {name}\n   :members:\n   :inherited-members: object"
