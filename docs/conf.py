@@ -67,6 +67,8 @@ html_show_sphinx = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
+SHORT = 12  # characters of a cell that is kept on one line
+
 linkcheck_timeout = 20
 linkcheck_workers = 4
 
@@ -90,6 +92,14 @@ def without_last_blank_line(_app: Any, tree: nodes.document) -> None:
         block += nodes.Text(text)
 
 
+def short_cells(_app: Any, tree: nodes.document) -> None:
+    """Numbers in tables stay on one line; a table that gets too wide scrolls."""
+    for entry in tree.findall(nodes.entry):
+        if len(entry.astext()) <= SHORT:
+            entry["classes"].append("short")
+
+
 def setup(app: Any) -> None:
+    app.connect("doctree-read", short_cells)
     app.connect("doctree-read", without_last_blank_line)
     app.connect("include-read", links_from_here)
