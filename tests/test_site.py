@@ -34,6 +34,12 @@ def test_gallery_shows_every_script_once() -> None:
     assert len(SCRIPTS) >= 5
 
 
+def test_home_page_asks_each_question_once() -> None:
+    questions = re.findall(r"^\| ([^|]+\?) \| ", (DOCS / "index.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert len(questions) > 15
+    assert sorted(questions) == sorted(set(questions))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_gallery_script(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
