@@ -115,38 +115,32 @@ def words_of(page: Path) -> Words:
     return words
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site; nothing is written into docs/."""
+def built(folder: Path) -> None:
+    """Build the site into a folder; nothing is written into docs/."""
     if not (importlib.util.find_spec("sphinx") and importlib.util.find_spec("myst_parser")):
         if os.environ.get("CI"):
             pytest.fail("CI builds the site: install the extra docs")
         pytest.skip('needs the extra "docs"')
     before = sorted(DOCS.rglob("*"))
-    folder = tmp_path_factory.mktemp("site")
     run = subprocess.run(
         [sys.executable, "-B", "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", str(folder)],
         cwd=ROOT, text=True, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
     )
     assert run.returncode == 0, run.stdout
     assert sorted(DOCS.rglob("*")) == before
-    return folder
 
 
-@pytest.mark.slow
-def test_every_page_is_built(site: Path) -> None:
-    built = {path.relative_to(site).with_suffix(".md") for path in site.rglob("*.html")}
-    assert {page.relative_to(DOCS) for page in DOCS.rglob("*.md")} <= built
+def every_page_is_there(site: Path) -> None:
+    pages = {path.relative_to(site).with_suffix(".md") for path in site.rglob("*.html")}
+    assert {page.relative_to(DOCS) for page in DOCS.rglob("*.md")} <= pages
 
 
-@pytest.mark.slow
-def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
+def pages_load_nothing_from_elsewhere(site: Path) -> None:
     loaded = {(page.name, source) for page in site.rglob("*.html") for source in words_of(page).loaded}
     assert loaded == set()
 
 
-@pytest.mark.slow
-def test_formulas_are_drawn(site: Path) -> None:
+def formulas_are_drawn(site: Path) -> None:
     """As many formulas as the page has between dollars, none of them left as LaTeX."""
     text = without_fences(DOCS / "theory.md")
     displayed = re.findall(r"\$\$.+?\$\$", text, flags=re.DOTALL)
@@ -158,8 +152,7 @@ def test_formulas_are_drawn(site: Path) -> None:
     assert "\\frac" not in html
 
 
-@pytest.mark.slow
-def test_api_has_every_public_name_and_reads_well(site: Path) -> None:
+def api_has_every_public_name_and_reads_well(site: Path) -> None:
     inventory = zlib.decompress((site / "objects.inv").read_bytes().split(b"zlib.\n", 1)[1]).decode()
     documented = {line.split(" ", 1)[0] for line in inventory.splitlines()}
     assert {f"freeattn.{name}" for name in fa._HOME} <= documented
@@ -169,3 +162,12 @@ def test_api_has_every_public_name_and_reads_well(site: Path) -> None:
     assert "Power of |x − edge| with which the density starts" in text
     assert html.count(">Raises<span") > 20
     assert html.count(">Parameters<span") > 10
+
+
+@pytest.mark.slow
+def test_site(tmp_path: Path) -> None:
+    built(tmp_path)  # once for all checks, on whichever process this runs
+    every_page_is_there(tmp_path)
+    pages_load_nothing_from_elsewhere(tmp_path)
+    formulas_are_drawn(tmp_path)
+    api_has_every_public_name_and_reads_well(tmp_path)
