@@ -52,6 +52,9 @@ _HOME = {
     "BranchError": "freeattn.errors",
     "CertificationError": "freeattn.errors",
     "MissingExtraError": "freeattn.errors",
+    "TaskError": "freeattn.errors",
+    "Task": "freeattn.runs.task",
+    "Store": "freeattn.runs.store",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

@@ -25,10 +25,11 @@ MAY_IMPORT = {
     "freeattn": set(),
     "__main__": {"cli"},
     "errors": set(),
+    "runs": {"errors", "freeattn"},  # of the top package, the version that stored results belong to
     "model": {"errors"},
     "theory": {"errors", "model"},
     "numerics": {"errors", "model", "theory"},
-    "evidence": {"errors", "model", "numerics"},
+    "evidence": {"errors", "model", "numerics", "runs"},
     "report": {"errors"},
     "cli": {"freeattn", "errors", "model", "report"},
 }
@@ -56,7 +57,8 @@ BRIDGE = "freeattn.numerics.compile"  # the one module that may import both symp
 # Only these packages may import the library at all.
 AT_HOME = {
     "sympy": {"theory", "numerics"},
-    "numpy": {"numerics", "evidence", "report"},
+    "numpy": {"numerics", "evidence", "report", "runs"},
+    "sqlite3": {"runs"},
     "scipy": {"numerics", "evidence"},
     "flint": {"theory", "numerics"},
     "numba": {"numerics"},

@@ -1,0 +1,183 @@
+"""`run`: many tasks on any executor, each finished result stored at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeAlias, final
+
+from freeattn.errors import InputError, TaskError
+from freeattn.runs.store import Store
+from freeattn.runs.task import Task
+from freeattn.runs.values import Result, decoded, encoded
+from freeattn.runs.workers import InProcess, call, checked_workers, process_pool
+
+__all__ = ["InterruptedRunError", "Progress", "run"]
+
+Progress: TypeAlias = Callable[[int, int], None]
+
+_AHEAD = 4  # tasks submitted for each worker, so that none waits for the next
+_WINDOW = 1024  # tasks submitted to an executor whose number of workers is not known
+_ENDED = (
+    "a worker process ended (out of memory? killed?); a script that starts workers needs "
+    "`if __name__ == \"__main__\":` around what it does"
+)
+
+
+class InterruptedRunError(KeyboardInterrupt):
+    """Ctrl-C during a run; the text says what is kept and how to go on."""
+
+
+def run(
+    tasks: Iterable[Task], *, executor: Executor | None = None, workers: int | None = None,
+    store: Store | str | Path | None = None, progress: Progress | None = None,
+) -> list[Result]:
+    """The results of tasks, in their order.
+
+    Every task runs with one BLAS thread and takes its random numbers from its own key, so that results are the same,
+    bit by bit, whatever the executor and the number of workers (on machines with the same BLAS).
+
+    Args:
+        tasks: what to compute; tasks with the same key and function are computed once.
+        executor: any `concurrent.futures.Executor` (`client.get_executor()` of dask.distributed is one); it is not
+            shut down.
+        workers: number of processes when there is no executor (default: all available cores); 1 runs in this process.
+        store: where finished results are kept at once, and looked up first; a `Store` or its path.
+        progress: called as progress(done, total) after each task, and once for all that the store had.
+
+    Raises:
+        TaskError: when a task fails: it names the key; what was running is finished and stored first.
+        InterruptedRunError: on Ctrl-C (a KeyboardInterrupt): what was finished is in the store.
+        InputError: for arguments that are not allowed, or a store that cannot be used.
+    """
+    every = list(tasks)
+    for task in every:
+        if not isinstance(task, Task):
+            raise InputError("tasks", task, "tasks: Task(key, function, arguments)")
+    if executor is not None and workers is not None:
+        raise InputError("workers", workers, "nothing next to an executor, which has its own")
+    count = checked_workers(workers)
+    session = _Session(every, Store(store) if isinstance(store, (str, Path)) else store, progress)
+    session.look_up()
+    if session.missing:
+        try:
+            with _executor(executor, min(count, len(session.missing))) as (where, window):
+                session.compute(where, window)
+        except KeyboardInterrupt:
+            raise InterruptedRunError(f"interrupted: {session.kept()}") from None
+    return [session.results[task.identity] for task in every]
+
+
+@contextmanager
+def _executor(given: Executor | None, workers: int) -> Iterator[tuple[Executor, int]]:
+    """An executor and how many tasks it is handed at a time."""
+    if given is not None:
+        yield given, _WINDOW
+    elif workers == 1:
+        yield InProcess(), 1
+    else:
+        with process_pool(workers) as pool:
+            yield pool, _AHEAD * workers
+
+
+@final
+class _Session:
+    """What one call of `run` knows: the tasks, the results so far, and where they are kept."""
+
+    def __init__(self, tasks: Iterable[Task], store: Store | None, progress: Progress | None) -> None:
+        self.results: dict[str, Result] = {}
+        self._tasks = {task.identity: task for task in tasks}
+        self._store, self._progress = store, progress
+
+    @property
+    def missing(self) -> list[Task]:
+        """Tasks without a result."""
+        return [task for identity, task in self._tasks.items() if identity not in self.results]
+
+    def kept(self) -> str:
+        """What there is, where it is, and how to go on."""
+        finished = f"{len(self.results)} of {len(self._tasks)} results are finished"
+        if self._store is None:
+            return f"{finished} and lost; with a store they would have been kept"
+        return f"{finished} and kept in {self._store.path}; run the same again to go on from there"
+
+    def look_up(self) -> None:
+        """Take what the store has."""
+        for task in self._tasks.values():
+            self._stored(task)
+        if self.results:
+            self._tell()
+
+    def compute(self, executor: Executor, window: int) -> None:
+        """Compute what is missing, at most `window` tasks at a time with the executor."""
+        waiting, running = iter(self.missing), dict[Future[Any], Task]()
+        done: SimpleQueue[Future[Any]] = SimpleQueue()
+        failure: TaskError | None = None
+        try:
+            while True:
+                while failure is None and len(running) < window and (task := next(waiting, None)) is not None:
+                    if self._stored(task):  # by another process, meanwhile
+                        self._tell()
+                        continue
+                    failure = self._submit(executor, task, running, done)
+                if not running:
+                    break
+                future = done.get()
+                task = running.pop(future)
+                failed = self._take(task, future)
+                if failed is not None and failure is None:
+                    failure = failed
+                    _cancel(running)
+        except BaseException:
+            _cancel(running)
+            raise
+        if failure is not None:
+            raise TaskError(failure.key, f"{failure.reason}; {self.kept()}") from failure.__cause__
+
+    def _submit(
+        self, executor: Executor, task: Task, running: dict[Future[Any], Task], done: SimpleQueue[Future[Any]]
+    ) -> TaskError | None:
+        try:
+            future = executor.submit(call, task.function, task.arguments)
+        except BrokenExecutor as error:
+            return _failure(task, error)
+        running[future] = task
+        future.add_done_callback(done.put)
+        return None
+
+    def _take(self, task: Task, future: Future[Any]) -> TaskError | None:
+        """Keep the result of a finished task; what went wrong, if something did."""
+        try:
+            form = encoded(future.result())
+        except Exception as error:  # whatever a task raised; it is raised again with the key
+            return _failure(task, error)
+        if self._store is not None:
+            self._store.keep(task, form)
+        self.results[task.identity] = decoded(form)
+        self._tell()
+        return None
+
+    def _stored(self, task: Task) -> bool:
+        found = None if self._store is None else self._store.get(task)
+        if found is not None:
+            self.results[task.identity] = found
+        return found is not None
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(len(self.results), len(self._tasks))
+
+
+def _failure(task: Task, error: Exception) -> TaskError:
+    reason = _ENDED if isinstance(error, BrokenExecutor) else f"{type(error).__name__}: {error}"
+    failure = TaskError(dict(task.key), reason)
+    failure.__cause__ = error
+    return failure
+
+
+def _cancel(running: dict[Future[Any], Task]) -> None:
+    for future in list(running):
+        future.cancel()
