@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from freeattn.errors import InputError
+from freeattn.evidence.draws import results_of
 from freeattn.evidence.published import Printed
 from freeattn.evidence.reproduce_parts import Drawn, Figure, Found, Panel, Quantity, reduced
 from freeattn.evidence.reproduce_readouts import figure_2a, figure_2c, figure_2d
@@ -17,7 +18,7 @@ from freeattn.evidence.reproduce_sharing import figure_3a, figure_3b
 from freeattn.evidence.reproduce_spectra import figure_d1, table_d2
 from freeattn.evidence.verify import Estimate
 from freeattn.numerics.limiting import law as limiting_law
-from freeattn.runs import Progress, Store, run
+from freeattn.runs import Progress, Store
 
 __all__ = ["FIGURES", "Reproduction", "Row", "reproduce"]
 
@@ -156,7 +157,7 @@ def reproduce(
         raise InputError("seed", seed, "a non-negative integer")
     plans = [_Plan(figure, scale, figure.draws if draws is None else draws, seed) for figure in figures]
     tasks = [task for plan in plans for task in plan.tasks()]
-    results = iter(run(tasks, executor=executor, workers=None if executor else workers, store=store, progress=progress))
+    results = iter(results_of(tasks, executor=executor, workers=workers, store=store, progress=progress))
     return tuple(plan.reproduction(results) for plan in plans)
 
 

@@ -1,8 +1,4 @@
-"""One draw of a layer as a task: pure functions of a specification's form, a seed and the number of the draw.
-
-They stand at the top of a module, take and return plain values and arrays, and so run in any process and are kept in
-any store; what is kept are eigenvalues, from which every statistic follows.
-"""
+"""What is drawn of the layers of a figure: tasks whose stored results are eigenvalues, from which all else follows."""
 
 from __future__ import annotations
 
@@ -10,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
-import numpy as np
-
+from freeattn.evidence.draws import child_seed, layer_task
 from freeattn.evidence.features import Features, draw_features
-from freeattn.evidence.sampling import sample
 from freeattn.evidence.weights import Matrix
 from freeattn.model.attention import Attention
-from freeattn.runs.task import Task
+from freeattn.runs import Result, Task
 
-__all__ = ["FEATURES", "SPECTRA", "Kind", "Spectra", "features_of_draw", "spectra_of_draw"]
+__all__ = ["FEATURES", "SPECTRA", "Kind", "Spectra", "features_of_draw"]
 
 
 class Spectra(NamedTuple):
@@ -34,47 +28,33 @@ class Kind:
     """What is drawn of a layer.
 
     Attributes:
-        statistic: its name, a part of the key of results.
-        function: the draw, from a form, a seed and the number of the draw.
-        read: from the stored result to a value with methods.
+        task: one draw, from a specification, a seed and the number of the draw.
+        read: from its result to a value with methods.
     """
 
-    statistic: str
-    function: Callable[[dict[str, Any], int, int], dict[str, Any]]
-    read: Callable[[dict[str, Any], Attention], Any]
-
-    def task(self, spec: Attention, seed: int, draw: int) -> Task:
-        """The task of one draw; its key is all that the result depends on."""
-        form = spec.to_dict()
-        key = {"statistic": self.statistic, "spec": form, "seed": seed, "draw": draw}
-        return Task(key, self.function, (form, seed, draw))
+    task: Callable[[Attention, int, int], Task]
+    read: Callable[[Result, Attention], Any]
 
 
-def spectra_of_draw(form: dict[str, Any], seed: int, draw: int) -> dict[str, Any]:
-    """Squared singular values of the centered output, from softmax and from its Gaussian equivalent."""
-    found = sample(Attention.from_dict(form), _child(seed, draw))
-    return {"softmax": found.softmax, "equivalent": found.equivalent}
-
-
-def features_of_draw(form: dict[str, Any], seed: int, draw: int) -> dict[str, Any]:
+def features_of_draw(spec: Attention, seed: int, draw: int) -> Result:
     """Eigenvalues of MHA MHAᵀ of softmax attention, mean included, with the shares of centered targets."""
-    found = draw_features(Attention.from_dict(form), _child(seed, draw))
+    found = draw_features(spec, child_seed(seed, draw))
     return {"values": found.values, "shares": found.shares}
 
 
-def _child(seed: int, draw: int) -> np.random.SeedSequence:
-    """What SeedSequence(seed).spawn(…)[draw] would be."""
-    return np.random.SeedSequence(seed, spawn_key=(draw,))
+def _features_task(spec: Attention, seed: int, draw: int) -> Task:
+    key = {"kind": "features of a layer", "spec": spec.to_dict(), "seed": seed, "draw": draw}
+    return Task(key, features_of_draw, (spec, seed, draw))
 
 
-def _read_spectra(result: dict[str, Any], spec: Attention) -> Spectra:
+def _read_spectra(result: Result, spec: Attention) -> Spectra:
     del spec
     return Spectra(result["softmax"], result["equivalent"])
 
 
-def _read_features(result: dict[str, Any], spec: Attention) -> Features:
+def _read_features(result: Result, spec: Attention) -> Features:
     return Features(result["values"], result["shares"], spec.d_out)
 
 
-SPECTRA = Kind("spectra", spectra_of_draw, _read_spectra)
-FEATURES = Kind("features", features_of_draw, _read_features)
+SPECTRA = Kind(layer_task, _read_spectra)
+FEATURES = Kind(_features_task, _read_features)

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, TypeAlias, final
 
 from freeattn.evidence.compare import LawTable
-from freeattn.evidence.draws import Kind
 from freeattn.evidence.published import Printed
+from freeattn.evidence.reproduce_draws import Kind
 from freeattn.evidence.verify import Estimate
 from freeattn.model.attention import Attention
 from freeattn.numerics.law import SpectralLaw

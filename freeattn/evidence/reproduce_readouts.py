@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from freeattn.evidence.draws import FEATURES
 from freeattn.evidence.published import (
     FIGURE_2A_LOSS,
     FIGURE_2A_MEASURED,
@@ -18,6 +17,7 @@ from freeattn.evidence.published import (
     FIGURE_2D_BETA,
     Printed,
 )
+from freeattn.evidence.reproduce_draws import FEATURES
 from freeattn.evidence.reproduce_parts import Case, Draw, Figure, Found, Line, Panel, Points, Quantity
 from freeattn.model.attention import Attention
 from freeattn.numerics.limiting import law as limiting_law

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from freeattn.evidence.draws import FEATURES
 from freeattn.evidence.published import FIGURE_3A_MEASURED, FIGURE_3A_TIMES, FIGURE_3B_SIGNS
+from freeattn.evidence.reproduce_draws import FEATURES
 from freeattn.evidence.reproduce_parts import Case, Draw, Figure, Found, Line, Panel, Quantity
 from freeattn.evidence.reproduce_readouts import loss_points, measured_ridge, theory_ridge
 from freeattn.model.attention import Attention

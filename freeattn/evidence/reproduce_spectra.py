@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from freeattn.evidence.compare import ks_between, relative_w1, relative_w1_between
-from freeattn.evidence.draws import SPECTRA
 from freeattn.evidence.published import TABLE_D2, Printed, PublishedAgreement
+from freeattn.evidence.reproduce_draws import SPECTRA
 from freeattn.evidence.reproduce_parts import (
     Case,
     Draw,
