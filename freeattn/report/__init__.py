@@ -13,11 +13,13 @@ _HOME = {
     "law_tables": "freeattn.report.tables",
     "progress_on_stderr": "freeattn.report.tables",
     "render": "freeattn.report.tables",
+    "reproduction_tables": "freeattn.report.tables",
     "verification_tables": "freeattn.report.tables",
     "check_plot_file": "freeattn.report.plot",
     "density_rows": "freeattn.report.plot",
     "law_grid": "freeattn.report.plot",
     "plot_law": "freeattn.report.plot",
+    "save_figure": "freeattn.report.figures",
     "save_law_plot": "freeattn.report.plot",
 }
 
