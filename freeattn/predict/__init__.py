@@ -1,8 +1,10 @@
 """Predictions: what a law means for a reader of the features. Each takes a `SpectralLaw`, in whatever unit."""
 
-from freeattn.predict.budget import parameter_count
+from freeattn.predict.allocation import Allocation, allocate
 from freeattn.predict.covariance import SampleCovariance, sample_covariance
+from freeattn.predict.design import BestBeta, Crossing, best_beta, crossover
 from freeattn.predict.flow import arrival_time, flow_loss
+from freeattn.predict.parameters import parameter_count, width_at
 from freeattn.predict.readouts import best_penalty, degrees_of_freedom, ridge_error
 from freeattn.predict.shape import (
     attention_stable_rank,
@@ -16,11 +18,17 @@ from freeattn.predict.shape import (
 )
 
 __all__ = [
+    "Allocation",
+    "BestBeta",
+    "Crossing",
     "SampleCovariance",
+    "allocate",
     "arrival_time",
     "attention_stable_rank",
+    "best_beta",
     "best_penalty",
     "condition_number",
+    "crossover",
     "degrees_of_freedom",
     "entropy_rank",
     "flow_loss",
@@ -32,4 +40,5 @@ __all__ = [
     "sample_covariance",
     "spike_gap",
     "stable_rank",
+    "width_at",
 ]

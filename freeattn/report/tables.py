@@ -278,7 +278,7 @@ def reproduction_tables(reproduction: Any) -> tuple[RenderableType, ...]:
             row["label"], row["quantity"], _number_or_blank(row["theory"], f".{_THEORY_DIGITS}g"),
             row["printed_theory"] or "", _drawn_size(row), str(row["draws"] or ""),
             _with_interval(row["simulated"], row["half_width"]),
-            " ± ".join(str(row[key]) for key in ("printed", "printed_half_width") if row[key] is not None),
+            " ± ".join(filter(None, (row["printed"], _number_or_blank(row["printed_half_width"], ".3g")))),
             *differences, "" if row["passed"] is None else _VERDICTS[row["passed"]],
         )
     notes = _REPRODUCTION_NOTE + (_REDUCED if reproduction.reduced else "")
