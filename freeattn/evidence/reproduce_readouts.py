@@ -57,7 +57,7 @@ def figure_2a() -> Figure:
     return Figure(
         name="fig-2a", title="Figure 2(a): training loss by number of heads",
         setting="n = d_model = 4096, d_key = d_value = 64, d_out = 2n, beta = 1; h = 32, 64, 128",
-        draws=10, quantities=tuple(_loss_rows(cases)), panels=lambda found: _loss_panels(found, cases),
+        draws=5, quantities=tuple(_loss_rows(cases)), panels=lambda found: _loss_panels(found, cases),
     )
 
 
@@ -115,7 +115,7 @@ def figure_2c() -> Figure:
         name="fig-2c", title="Figure 2(c): ridge error by number of heads",
         setting="gamma_key = gamma_value = h/64, beta = 1; gamma_out = 1/2, or 6/gamma_value - 3, which keeps the "
         "number of weights at 6 n^2; drawn at n = d_model = 4096, d_key = d_value = 64",
-        draws=5, quantities=tuple(row for name in cases for row in _peak_rows(name, cases[name])),
+        draws=4, quantities=tuple(row for name in cases for row in _peak_rows(name, cases[name])),
         panels=lambda found: _peak_panels(found, cases),
         note="The number of tokens is that of figure 2(a). Where the features are as many as their rank the error is "
         "large, and so are its deviations at finite size.",

@@ -106,7 +106,7 @@ def figure_3b() -> Figure:
     return Figure(
         name="fig-3b", title="Figure 3(b): keys equal to values, or shared by two heads",
         setting="n = 4096, d_model = 2n, h d_key = h d_value = d_out = n/2, beta = 1; K = V against n_kv_heads = h/2",
-        draws=10, quantities=tuple(rows), panels=lambda found: _difference_panels(found, pairs),
+        draws=6, quantities=tuple(rows), panels=lambda found: _difference_panels(found, pairs),
     )
 
 

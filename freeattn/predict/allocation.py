@@ -87,7 +87,7 @@ class _Search:
         self._free, self._last = over[:-1], over[-1]
         self._whole = spec.ratios is None
         self._seen: dict[_Point, float] = {}
-        with_widths(spec, {name: getattr(spec, name) for name in over})  # refuses names that are no widths
+        with_widths(spec, {name: getattr(spec, name, None) for name in over})  # refuses names that are no widths
 
     def coarse(self, points: int) -> _Point:
         """The best point of a grid with equal ratios."""

@@ -25,7 +25,8 @@ Criterion: TypeAlias = Callable[..., Any]  # law → number; also called with di
 
 _LEAST_POINTS = 5
 _RESOLVED = 1e-12  # relative size below which two values of a criterion in doubles are not told apart
-_LOCATION = 1e-9  # in log β, where the search for a minimum stops; rounding of the criterion blurs it at about 1e-8
+_BESIDE = 1e-3  # of the spacing of a scan: where the slope at an end is looked at
+_LOCATION = 1e-8  # in log β, where the search for a minimum stops; rounding of the criterion blurs it at about 1e-8
 _DOUBLE_DIGITS = 12  # of a crossing: a change of sign this close is seen in doubles
 _GUARD_DIGITS = 10
 _MOST_STEPS = 60
@@ -111,12 +112,14 @@ def best_beta(
     found = [value(beta) for beta in grid]
     if max(found) - min(found) <= _RESOLVED * max(abs(v) for v in found):
         raise InputError("criterion", found[0], "one that depends on beta")
-    candidates = [(found[0], grid[0]), (found[-1], grid[-1])]
-    for k in range(len(grid)):
-        left, right = max(k - 1, 0), min(k + 1, len(grid) - 1)
-        if found[k] <= found[left] and found[k] <= found[right]:
-            candidates.append(_minimum(value, grid[left], grid[right]))
-            candidates.append((found[k], grid[k]))
+    candidates = list(zip(found, grid, strict=True))
+    for k in range(1, len(grid) - 1):
+        if found[k] <= min(found[k - 1], found[k + 1]):
+            candidates.append(_minimum(value, grid[k - 1], grid[k + 1]))
+    for end, inner in ((0, 1), (-1, -2)):  # falling from the end inwards, although the next point is higher
+        beside = grid[end] + _BESIDE * (grid[inner] - grid[end])
+        if found[end] <= found[inner] and value(beside) < found[end]:
+            candidates.append(_minimum(value, *sorted((grid[end], grid[inner]))))
     best, beta = min(candidates)
     ends = {grid[0]: "low", grid[-1]: "high"}
     boundary: Any = ends.get(beta)
