@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "model": {"errors"},
     "theory": {"errors", "model"},
     "numerics": {"errors", "model", "theory"},
-    "evidence": {"errors", "model", "numerics", "runs"},
+    "evidence": {"errors", "model", "numerics", "predict", "runs"},
     "report": {"errors"},
     "cli": {"freeattn", "errors", "model", "report"},
 }
@@ -46,7 +46,7 @@ TIGHTER = {
     "freeattn.evidence.published": {"errors", "model"},
 }
 # Imports inside functions: the optional dependency at its one place.
-INSIDE_FUNCTIONS = {("freeattn.report.plot", "matplotlib")}
+INSIDE_FUNCTIONS = {("freeattn.report.plot", "matplotlib"), ("freeattn.report.parquet", "pyarrow")}
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
 # numba only for compiled equations.
 BY_NAME = {
@@ -63,6 +63,7 @@ AT_HOME = {
     "flint": {"theory", "numerics"},
     "numba": {"numerics"},
     "matplotlib": {"report"},
+    "pyarrow": {"report"},
     "rich": {"report"},
     "click": {"cli"},
 }

@@ -9,6 +9,7 @@ from freeattn.cli.architectures import architectures_command
 from freeattn.cli.derive import derive_command
 from freeattn.cli.group import CommandGroup
 from freeattn.cli.law import law_command
+from freeattn.cli.sweep import sweep_command
 from freeattn.cli.verify import verify_command
 
 __all__ = ["commands", "main"]
@@ -19,6 +20,7 @@ Examples:
   freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64 --json
   freeattn derive --symbolic --format document -o law.tex
   freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
+  freeattn sweep bert-base --n-tokens 512 --over beta=0.5:2:0.25
   freeattn architectures llama
 
 \b
@@ -45,7 +47,7 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (law_command, derive_command, verify_command, architectures_command):
+for _command in (law_command, derive_command, verify_command, sweep_command, architectures_command):
     commands.add_command(_command)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import click
@@ -64,6 +67,29 @@ def _prepare_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
+@contextmanager
+def _ending_signals() -> Iterator[list[int]]:
+    """A request to end (SIGTERM, as batch systems send it) is taken like Ctrl-C: what is kept is said.
+
+    Yields the signals received. Only the main thread may set handlers.
+    """
+    received: list[int] = []
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        del frame
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class CommandGroup(click.Group):
     """A click group that ends with the exit codes of freeattn: 0, 1 (a check failed), 2 (bad input)."""
 
@@ -73,6 +99,11 @@ class CommandGroup(click.Group):
         sys.exit(self._exit_code(args, extra))
 
     def _exit_code(self, args: Sequence[Any], extra: dict[str, Any]) -> int:
+        with _ending_signals() as received:
+            code = self._code(args, extra)
+        return 128 + received[0] if code == _INTERRUPTED and received else code
+
+    def _code(self, args: Sequence[Any], extra: dict[str, Any]) -> int:
         try:
             code = super().main(*args, **extra)
             sys.stdout.flush()
@@ -84,8 +115,8 @@ class CommandGroup(click.Group):
             say("error", _describe(error))
         except click.ClickException as error:
             say("error", _usage(error))
-        except (_InterruptedError, click.Abort):
-            say("error", "interrupted")
+        except (_InterruptedError, click.Abort) as error:
+            say("error", str(error) or "interrupted")
             return _INTERRUPTED
         except (_ClosedPipeError, BrokenPipeError):  # the second by the last flush
             _close_stdout()
@@ -99,8 +130,8 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise _InterruptedError from None
+        except KeyboardInterrupt as error:
+            raise _InterruptedError(str(error)) from None
         except BrokenPipeError:
             raise _ClosedPipeError from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -11,7 +10,15 @@ import freeattn
 from freeattn import report
 from freeattn.cli.files import output_files
 from freeattn.cli.group import say
-from freeattn.cli.options import count_option, file_options, json_option, preset_argument, spec_options
+from freeattn.cli.options import (
+    count_option,
+    file_options,
+    json_option,
+    preset_argument,
+    run_options,
+    spec_options,
+)
+from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, table_rows, write_csv
 from freeattn.cli.spec import build_spec
 
@@ -21,6 +28,7 @@ _EPILOG = """\b
 Examples:
   freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
   freeattn verify --n-tokens 256 --d-model 256 --n-heads 4 --d-key 64 --output attention --json
+  freeattn verify bert-base --n-tokens 512 --draws 100 --workers all --store draws.db
   freeattn verify bert-base --n-tokens 512 --plot law-over-softmax.png --csv statistics.csv
 
 \b
@@ -35,6 +43,7 @@ _LARGEST_SEED = 2**64 - 1
 @spec_options
 @count_option("draws", 10, 1, _MOST_DRAWS, "Independent draws.")
 @count_option("seed", 0, 0, _LARGEST_SEED, "The same seed gives the same result.")
+@run_options
 @json_option
 @file_options(
     "Write the statistics, one line each.",
@@ -43,21 +52,27 @@ _LARGEST_SEED = 2**64 - 1
 @click.option("--log/--linear", default=None, help="Axis of the plot (default: as the law needs).")
 @click.pass_context
 def verify_command(
-    context: click.Context, /, preset: str | None, draws: int, seed: int, as_json: bool, csv: str | None,
-    plot: str | None, force: bool, log: bool | None, **options: Any,
+    context: click.Context, /, preset: str | None, draws: int, seed: int, workers: int | None,
+    store: str | None, as_json: bool, csv: str | None, plot: str | None, force: bool, log: bool | None, **options: Any,
 ) -> None:
     """Draw real softmax attention and compare its spectrum with the law, statistic by statistic.
 
     The architecture is PRESET (see freeattn architectures) with options in place of its values, or options
     alone.
-    Next to softmax stands its Gaussian equivalent with the same weights: the noise floor at this size.
+    Next to softmax stands its Gaussian equivalent with the same weights: the noise floor at this size. The
+    result depends on the seed, not on the number of workers; with a store an interrupted run goes on where it
+    stopped, and more draws add to those that are there.
     """
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:
         report.check_plot_file(files["plot"].given)
     spec = build_spec(preset, options)
+    kept = None if store is None else freeattn.Store(store)  # a bad one is refused before anything is computed
     law = freeattn.law(spec)
-    verification = _run(spec, law, draws, seed)
+    with progress_of("drawing", draws) as progress:
+        verification = freeattn.verify(
+            spec, draws=draws, seed=seed, law=law, progress=progress, workers=workers, store=kept
+        )
     for warning in verification.warnings:
         say("warning", warning)
     if "csv" in files:
@@ -71,10 +86,3 @@ def verify_command(
     else:
         click.echo(report.render(*report.verification_tables(verification, preset)), nl=False)
     context.exit(0 if verification.passed else 1)
-
-
-def _run(spec: Any, law: Any, draws: int, seed: int) -> Any:
-    if not sys.stderr.isatty():
-        return freeattn.verify(spec, draws=draws, seed=seed, law=law)
-    with report.progress_on_stderr(draws) as progress:
-        return freeattn.verify(spec, draws=draws, seed=seed, law=law, progress=progress)

@@ -6,6 +6,7 @@ from freeattn.predict.design import BestBeta, Crossing, best_beta, crossover
 from freeattn.predict.flow import arrival_time, flow_loss
 from freeattn.predict.parameters import parameter_count, width_at
 from freeattn.predict.readouts import best_penalty, degrees_of_freedom, ridge_error
+from freeattn.predict.sensitivity import Sensitivities, sensitivities
 from freeattn.predict.shape import (
     attention_stable_rank,
     condition_number,
@@ -22,6 +23,7 @@ __all__ = [
     "BestBeta",
     "Crossing",
     "SampleCovariance",
+    "Sensitivities",
     "allocate",
     "arrival_time",
     "attention_stable_rank",
@@ -38,6 +40,7 @@ __all__ = [
     "rank_fraction",
     "ridge_error",
     "sample_covariance",
+    "sensitivities",
     "spike_gap",
     "stable_rank",
     "width_at",

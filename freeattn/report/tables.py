@@ -1,24 +1,22 @@
-"""Tables for people, and the progress bar. Importing this module imports rich."""
+"""Tables for people. Importing this module imports rich."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from rich import box
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "later_fields", "law_tables", "progress_on_stderr", "render",
-    "reproduction_tables", "sharing_text", "verification_tables",
+    "architectures_table", "edge_kind", "later_fields", "law_tables", "render", "reproduction_tables", "sharing_text",
+    "sweep_table", "verification_tables",
 ]
 
 _PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
@@ -303,11 +301,20 @@ def _with_interval(mean: float | None, half_width: float | None) -> str:
     return f"{mean:.4g}" if half_width is None else f"{mean:.4g} ± {half_width:.1g}"
 
 
-@contextmanager
-def progress_on_stderr(total: int) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, gone when done; yields the function to call with (done, total)."""
-    left = (TextColumn("left"), TimeRemainingColumn())
-    columns = (TextColumn("drawing"), BarColumn(), MofNCompleteColumn(), *left)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("drawing", total=total)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
+# A sweep ----------------------------------------------------------------------------------------------------
+
+
+def sweep_table(sweep: Any, preset: str | None = None) -> RenderableType:
+    """One row for each layer, numbers with six digits."""
+    drawn = f", {sweep.draws} draws each, seed {sweep.seed}" if sweep.draws else ""
+    columns = [name for name in sweep.columns if name != "error" or sweep.errors]
+    table = _table(f"{preset or 'Attention'}: {len(sweep.rows)} layers{drawn}", *columns, left=0)
+    for row in sweep.rows:
+        table.add_row(*(_cell(row[name]) for name in columns))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_cell(item) for item in value)
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +13,7 @@ from freeattn.errors import InputError, TaskError
 from freeattn.runs.store import Store
 from freeattn.runs.task import Task
 from freeattn.runs.values import Result, decoded, encoded
-from freeattn.runs.workers import InProcess, call, checked_workers, process_pool
+from freeattn.runs.workers import InProcess, call, checked_workers, one_blas_thread, process_pool
 
 __all__ = ["InterruptedRunError", "Progress", "run"]
 
@@ -64,7 +64,7 @@ def run(
     session.look_up()
     if session.missing:
         try:
-            with _executor(executor, min(count, len(session.missing))) as (where, window):
+            with one_blas_thread(), _executor(executor, min(count, len(session.missing))) as (where, window):
                 session.compute(where, window)
         except KeyboardInterrupt:
             raise InterruptedRunError(f"interrupted: {session.kept()}") from None
@@ -106,8 +106,9 @@ class _Session:
 
     def look_up(self) -> None:
         """Take what the store has."""
-        for task in self._tasks.values():
-            self._stored(task)
+        if self._store is not None:
+            found = zip(self._tasks, self._store.get_all(list(self._tasks.values())), strict=True)
+            self.results |= {identity: result for identity, result in found if result is not None}
         if self.results:
             self._tell()
 
@@ -125,9 +126,7 @@ class _Session:
                     failure = self._submit(executor, task, running, done)
                 if not running:
                     break
-                future = done.get()
-                task = running.pop(future)
-                failed = self._take(task, future)
+                failed = self._take([(running.pop(future), future) for future in _finished(done)])
                 if failed is not None and failure is None:
                     failure = failed
                     _cancel(running)
@@ -148,17 +147,20 @@ class _Session:
         future.add_done_callback(done.put)
         return None
 
-    def _take(self, task: Task, future: Future[Any]) -> TaskError | None:
-        """Keep the result of a finished task; what went wrong, if something did."""
-        try:
-            form = encoded(future.result())
-        except Exception as error:  # whatever a task raised; it is raised again with the key
-            return _failure(task, error)
-        if self._store is not None:
-            self._store.keep(task, form)
-        self.results[task.identity] = decoded(form)
-        self._tell()
-        return None
+    def _take(self, finished: Sequence[tuple[Task, Future[Any]]]) -> TaskError | None:
+        """Keep the results of finished tasks; what went wrong first, if something did."""
+        forms, failure = [], None
+        for task, future in finished:
+            try:
+                forms.append((task, encoded(future.result())))
+            except Exception as error:  # whatever a task raised; it is raised again with the key
+                failure = failure or _failure(task, error)
+        if self._store is not None and forms:
+            self._store.keep(forms)
+        for task, form in forms:
+            self.results[task.identity] = decoded(form)
+            self._tell()
+        return failure
 
     def _stored(self, task: Task) -> bool:
         found = None if self._store is None else self._store.get(task)
@@ -169,6 +171,14 @@ class _Session:
     def _tell(self) -> None:
         if self._progress is not None:
             self._progress(len(self.results), len(self._tasks))
+
+
+def _finished(done: SimpleQueue[Future[Any]]) -> list[Future[Any]]:
+    """All futures that are done, at least one: waits for it."""
+    found = [done.get()]
+    while not done.empty():
+        found.append(done.get())
+    return found
 
 
 def _failure(task: Task, error: Exception) -> TaskError:

@@ -1,4 +1,4 @@
-"""Results on disk: one SQLite file, one transaction for each result.
+"""Results on disk: one SQLite file, each result whole or not there.
 
 Every call opens the file anew, so that a store may be used by several threads and processes and survives a fork; it
 uses a rollback journal, which is safe wherever file locks are, and leaves one file behind. A process that dies within
@@ -11,7 +11,7 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, final
@@ -84,19 +84,14 @@ class Store:
         Raises:
             InputError: when the bytes in the file are not those that were written.
         """
+        (found,) = self.get_all([task])
+        return found
+
+    def get_all(self, tasks: Sequence[Task]) -> list[Result | None]:
+        """`get` of many tasks, opening the file once."""
         with self._connection() as connection:
-            connection.execute("BEGIN")  # one state of the file for both queries
-            row = connection.execute(
-                "SELECT id, record, digest FROM results WHERE identity = ? AND version = ?",
-                (task.identity, self.version),
-            ).fetchone()
-            if row is None:
-                return None
-            arrays = connection.execute("SELECT name, data FROM arrays WHERE result = ? ORDER BY name", row[:1])
-            form = Encoded(row[1], dict(arrays.fetchall()))
-        if _digest(task.identity, form) != row[2]:
-            raise self._refusal(f"a store that is not damaged; the result of {task} is. Delete the file, or restore it")
-        return decoded(form)
+            connection.execute("BEGIN")  # one state of the file for all queries
+            return [self._read(connection, task) for task in tasks]
 
     def put(self, task: Task, result: Result) -> None:
         """Keep the result of a task, all of it or nothing; a result that is already there stays.
@@ -104,21 +99,35 @@ class Store:
         Raises:
             InputError: for a result that is not plain values and float64 arrays, or a store that cannot be written.
         """
-        self.keep(task, encoded(result))
+        self.keep([(task, encoded(result))])
 
-    def keep(self, task: Task, form: Encoded) -> None:
-        """`put` of a result that is already encoded."""
-        row = (task.identity, self.version, form.record, _digest(task.identity, form), time.time())
+    def keep(self, finished: Sequence[tuple[Task, Encoded]]) -> None:
+        """`put` of results that are already encoded, in one transaction: each row is whole, whenever the process ends.
+
+        What finished while the last transaction was on its way to the disk goes there together.
+        """
         with self._connection() as connection, _transaction(connection):
-            made = connection.execute(
-                "INSERT OR IGNORE INTO results (identity, version, record, digest, finished) VALUES (?, ?, ?, ?, ?)",
-                row,
-            )
-            if made.rowcount:
-                connection.executemany(
-                    "INSERT INTO arrays VALUES (?, ?, ?)",
-                    [(made.lastrowid, name, data) for name, data in form.arrays.items()],
+            for task, form in finished:
+                made = connection.execute(
+                    "INSERT OR IGNORE INTO results (identity, version, record, digest, finished) "
+                    "VALUES (?, ?, ?, ?, ?)",
+                    (task.identity, self.version, form.record, _digest(task.identity, form), time.time()),
                 )
+                if made.rowcount:
+                    arrays = [(made.lastrowid, name, data) for name, data in form.arrays.items()]
+                    connection.executemany("INSERT INTO arrays VALUES (?, ?, ?)", arrays)
+
+    def _read(self, connection: sqlite3.Connection, task: Task) -> Result | None:
+        row = connection.execute(
+            "SELECT id, record, digest FROM results WHERE identity = ? AND version = ?", (task.identity, self.version)
+        ).fetchone()
+        if row is None:
+            return None
+        arrays = connection.execute("SELECT name, data FROM arrays WHERE result = ? ORDER BY name", row[:1])
+        form = Encoded(row[1], dict(arrays.fetchall()))
+        if _digest(task.identity, form) != row[2]:
+            raise self._refusal(f"a store that is not damaged; the result of {task} is. Delete the file, or restore it")
+        return decoded(form)
 
     def prune(self) -> int:
         """Remove the results of all other versions; returns how many there were."""

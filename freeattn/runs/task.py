@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, final
 
 from freeattn.errors import InputError
@@ -41,8 +42,9 @@ class Task:
         key = plain("key", self.key)
         object.__setattr__(self, "key", key)
         object.__setattr__(self, "arguments", tuple(self.arguments))
+        place = _place(self.function)
         try:
-            identity = canonical({"function": _place(self.function), "key": key})
+            identity = canonical({"function": place, "key": key})
         except ValueError:
             raise InputError("key", key, "finite numbers") from None
         object.__setattr__(self, "identity", identity)
@@ -59,4 +61,13 @@ def _place(function: object) -> str:
         found = getattr(found, part, None)
     if found is not function or not callable(function):
         raise InputError("function", function, "a function at the top level of a module (not a lambda or a closure)")
-    return f"{module}:{name}"
+    return f"{_module_name(str(module))}:{name}"
+
+
+def _module_name(module: str) -> str:
+    """The name of a module; of the script that runs, the name by which another one would import it."""
+    main = sys.modules.get(module)
+    if module != "__main__" or main is None:
+        return module
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    return spec.name if spec is not None else Path(file).stem if file else module

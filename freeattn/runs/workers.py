@@ -5,10 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from typing import Any, final
 
@@ -16,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from freeattn.errors import InputError
 
-__all__ = ["InProcess", "available_cores", "call", "checked_workers", "process_pool"]
+__all__ = ["InProcess", "available_cores", "call", "checked_workers", "one_blas_thread", "process_pool"]
 
 _INTERRUPTED = 130
 
@@ -42,35 +43,61 @@ def checked_workers(workers: object) -> int:
 
 
 def call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """function(*arguments) with one BLAS thread: sums are then taken in one order, whatever the number of cores."""
-    with _ONE_BLAS_THREAD:
-        return function(*arguments)
+    """function(*arguments) with one BLAS thread: sums are then taken in one order, whatever the number of cores.
+
+    In a process that is not inside `one_blas_thread`, a worker, the number stays at one: a worker may run several tasks
+    at once, and none may change it under another.
+    """
+    _BLAS.settle()
+    return function(*arguments)
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
+    """A context with one BLAS thread in this process; the last one out restores the number."""
+    return _BLAS.limited()
 
 
 @final
-class _BlasThreads:
-    """One BLAS thread while anyone is inside. The number belongs to the process: the last thread out restores it."""
+class _Blas:
+    """The number of BLAS threads, which belongs to the process. Some libraries let one thread alone change it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
-        self._limits: threadpool_limits | None = None
+        self._limits = ExitStack()
+        self._owner: threading.Thread | None = None
+        self._modules = 0  # how many were loaded when the libraries were looked up: that takes milliseconds
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """One thread while anyone is inside."""
         with self._lock:
-            if self._inside == 0:
-                self._limits = threadpool_limits(1, user_api="blas")
             self._inside += 1
+            if self._inside == 1:
+                self._owner, self._modules = threading.current_thread(), len(sys.modules)
+                self._limits.enter_context(threadpool_limits(1, user_api="blas"))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._limits.close()
+                    self._modules = 0
 
-    def __exit__(self, *_: object) -> None:
+    def settle(self) -> None:
+        """One thread in libraries that were loaded since the last time, too."""
         with self._lock:
-            self._inside -= 1
-            if self._inside == 0 and self._limits is not None:
-                self._limits.restore_original_limits()
-                self._limits = None
+            if self._modules == len(sys.modules):
+                return
+            self._modules = len(sys.modules)
+            if not self._inside:
+                threadpool_limits(1, user_api="blas")
+            elif self._owner is threading.current_thread():
+                self._limits.enter_context(threadpool_limits(1, user_api="blas"))
 
 
-_ONE_BLAS_THREAD = _BlasThreads()
+_BLAS = _Blas()
 
 
 @final
