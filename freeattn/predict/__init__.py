@@ -17,6 +17,7 @@ from freeattn.predict.shape import (
     spike_gap,
     stable_rank,
 )
+from freeattn.predict.summary import shape_numbers, summary
 
 __all__ = [
     "Allocation",
@@ -41,7 +42,9 @@ __all__ = [
     "ridge_error",
     "sample_covariance",
     "sensitivities",
+    "shape_numbers",
     "spike_gap",
     "stable_rank",
+    "summary",
     "width_at",
 ]

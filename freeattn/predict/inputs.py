@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -33,7 +34,7 @@ def spectral_law(law: Any) -> SpectralLaw:
         InputError: otherwise.
     """
     if not isinstance(law, SpectralLaw):
-        raise InputError("law", law, "a SpectralLaw; fa.law makes one of an Attention, an expression or a law expression")
+        raise InputError("law", law, "a SpectralLaw, as fa.law makes it of an Attention or an expression")
     if not law.mean > 0 or any(a < 0 for a, _ in law.edges) or any(atom.location < 0 for atom in law.atoms):
         raise InputError("law", law, "a law on [0, ∞) with positive mean: one of squared singular values")
     return law
@@ -71,11 +72,12 @@ def out_ratio(law: SpectralLaw, gamma_out: Any) -> Fraction | float:
 
 def exact_number(name: str, value: Any) -> Fraction | float:
     """A positive number: an exact one stays exact, whatever its type."""
+    number: Fraction | float
     try:
         number = value if isinstance(value, float) else Fraction(int(value.numerator), int(value.denominator))
     except (AttributeError, TypeError, ValueError):
         number = _as_float(name, value)
-    if not 0 < number < np.inf:
+    if not 0 < number < math.inf:
         raise InputError(name, value, "a positive number")
     return number
 

@@ -141,7 +141,7 @@ def spike_gap(law: SpectralLaw, n_tokens: int | None = None) -> float:
         raise InputError("law", law, "the law of an Attention: a mean of attention weights makes the leading direction")
     tokens = spec.n_tokens if n_tokens is None else n_tokens
     if tokens is None or (spec.n_tokens is not None and tokens != spec.n_tokens):
-        raise InputError("n_tokens", n_tokens, "a number of tokens for a layer without sizes, nothing for one with sizes")
+        raise InputError("n_tokens", n_tokens, "a number of tokens, only for a layer without sizes")
     if getattr(law._exact, "mean_one", False):
         raise InputError("law", law, "the law of the layer itself, not divided by its mean")
     return _leading_share(spec) * float(tokens) / _ends(law)[1]
@@ -163,7 +163,7 @@ def _leading_share(spec: Attention) -> float:
 
 def _refuse_scores(spec: Attention) -> None:
     if not spec.scores.normalized:
-        raise NotCoveredError(f"the rank-one mean of {spec.scores.name} attention, whose rows are not divided by their sum")
+        raise NotCoveredError(f"the rank-one mean of {spec.scores.name} attention: its rows are not divided by their sum")
 
 
 def _ends(law: SpectralLaw) -> tuple[float, float]:

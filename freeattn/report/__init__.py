@@ -14,6 +14,7 @@ _HOME = {
     "progress_on_stderr": "freeattn.report.progress",
     "render": "freeattn.report.tables",
     "reproduction_tables": "freeattn.report.tables",
+    "rows_table": "freeattn.report.tables",
     "verification_tables": "freeattn.report.tables",
     "sweep_table": "freeattn.report.tables",
     "check_parquet": "freeattn.report.parquet",
