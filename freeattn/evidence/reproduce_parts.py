@@ -127,7 +127,7 @@ class Found:
         together = zip(*(self.drawn[case].draws for case in cases), strict=True)
         return [measure(draws) for draws in together]
 
-    def points(self, label: str, measure: Callable[[Sequence[Draw]], float], where: Mapping[float, Any]) -> Points:
+    def points(self, label: str, measure: Callable[[Sequence[Draw]], float], where: Mapping[Any, Any]) -> Points:
         """Means over draws with their intervals, at each x the cases given for it."""
         found = [Estimate.of(self.measured(measure, *_as_tuple(cases))) for cases in where.values()]
         return Points(label, list(where), [e.mean for e in found], [e.half_width or 0.0 for e in found])

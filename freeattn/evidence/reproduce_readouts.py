@@ -28,8 +28,8 @@ from freeattn.predict.readouts import ridge_error
 
 __all__ = ["NOISE", "PENALTY", "figure_2a", "figure_2c", "figure_2d", "measured_ridge", "theory_ridge"]
 
-PENALTY = Fraction(1, 10_000)  # λ of every figure
-NOISE = Fraction(1, 10)  # σ²
+PENALTY: Any = Fraction(1, 10_000)  # λ of every figure, exact for what is computed to many digits
+NOISE: Any = Fraction(1, 10)  # σ²
 
 
 def theory_ridge(law: Any) -> float:
@@ -143,7 +143,7 @@ def _peak_rows(name: str, cases: Mapping[int, Case]) -> list[Quantity]:
     )]
     for number, heads in enumerate(expected):
         rows.append(Quantity(
-            label=label, name=f"h at peak {number + 1}", cases=(), theory=lambda _, k=number: _peaks(name)[k],
+            label=label, name=f"h at peak {number + 1}", cases=(), theory=partial(_peak, name, number),
             printed_theory=Printed(str(heads)),
         ))
     for heads, case in cases.items():
@@ -175,6 +175,11 @@ def _maxima(values: Mapping[int, float]) -> list[int]:
 
 def _peaks(name: str) -> list[int]:
     return _maxima(_by_heads(name))
+
+
+def _peak(name: str, number: int, laws: Sequence[Any]) -> int:
+    del laws  # of no layer in particular
+    return _peaks(name)[number]
 
 
 def _peak_panels(found: Found, cases: Mapping[str, Mapping[int, Case]]) -> tuple[Panel, ...]:
@@ -245,9 +250,9 @@ def _measured_beta(draws: Sequence[Draw]) -> float:
     return float(np.interp(0.0, [-value for value in logs], [float(beta) for beta in _DRAWN_BETAS]))
 
 
-def _ratio_panels(found: Found, cases: Mapping[Any, tuple[Case, Case]]) -> tuple[Panel, ...]:
+def _ratio_panels(found: Found, cases: Mapping[Any, tuple[Case, ...]]) -> tuple[Panel, ...]:
     errors = [[theory_ridge(limiting_law(_widths(*pair, float(beta)))) for beta in _BETAS] for pair in _WIDTHS]
-    line = Line("(64, 192) / (128, 128)", _BETAS, np.divide(*errors))
+    line = Line("(64, 192) / (128, 128)", _BETAS, np.divide(errors[0], errors[1]))
     where = {float(beta): pair for beta, pair in cases.items()}
     points = found.points(line.label, _measured_ratio, where)
     marks = ((_equal_beta(), "equal"),)
