@@ -57,11 +57,10 @@ _HOME = {
     "CertificationError": "freeattn.errors",
     "MissingExtraError": "freeattn.errors",
     "TaskError": "freeattn.errors",
-    "Task": "freeattn.runs.task",
     "Store": "freeattn.runs.store",
 }
 
-_PACKAGES = {"predict": "freeattn.predict"}
+_PACKAGES = {"predict": "freeattn.predict", "runs": "freeattn.runs"}
 
 __all__ = ["__version__", *sorted({*_HOME, *_PACKAGES})]
 

@@ -49,7 +49,10 @@ TIGHTER = {
     "freeattn.evidence.published": {"errors", "model"},
 }
 # Imports inside functions: the optional dependency at its one place.
-INSIDE_FUNCTIONS = {("freeattn.report.plot", "matplotlib"), ("freeattn.report.parquet", "pyarrow")}
+INSIDE_FUNCTIONS = {
+    ("freeattn.report.plot", "matplotlib"), ("freeattn.model.precision", "mpmath"),
+    ("freeattn.report.parquet", "pyarrow"),
+}
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
 # numba only for compiled equations.
 BY_NAME = {

@@ -54,8 +54,8 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    law_command, derive_command, verify_command, architectures_command, predict_command, compare_command,
-    sweep_command, reproduce_command,
+    law_command, derive_command, verify_command, sweep_command, architectures_command, predict_command,
+    compare_command, reproduce_command,
 ):
     commands.add_command(_command)
 

@@ -10,6 +10,7 @@ import click
 import freeattn
 from freeattn.cli.files import OutputFile, output_files
 from freeattn.cli.options import json_option, name_option, preset_argument, spec_options
+from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import build_spec, changed_spec, typed_fields
 from freeattn.errors import InputError
@@ -64,8 +65,8 @@ def derive_command(
     form = _form(format, as_json, standalone, macros)
     files = output_files(force, {"-o": out_file})
     spec = _symbolic_spec(preset, options) if symbolic else build_spec(preset, options)
-    derivation = freeattn.derive(spec, route=route)
-    text = _text(derivation, form, macros, preset)
+    with progress_of("deriving"):
+        text = _text(freeattn.derive(spec, route=route), form, macros, preset)
     _put(text.rstrip("\n") + "\n", files.get("-o"))
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import freeattn
+from freeattn.cli.group import describe
 from freeattn.cli.numbers import exact_number
 from freeattn.cli.options import LAYER_FIELDS, SWITCHES
 from freeattn.cli.spec import CHOICES, build_spec, flag
-from freeattn.errors import InputError
+from freeattn.errors import FreeattnError, InputError
 
 __all__ = ["layers", "read_grid", "read_records"]
 
@@ -86,7 +87,10 @@ def layers(preset: str | None, options: Mapping[str, Any], combinations: Sequenc
 def _point(preset: str | None, options: Mapping[str, Any], texts: Texts) -> Any:
     changed = {**options, **{field: _switched(field, text) for field, text in texts.items() if text}}
     shown = {field: _shown(text) for field, text in texts.items()}
-    return freeattn.SweepPoint.of(shown, lambda: build_spec(preset, changed))
+    try:
+        return freeattn.SweepPoint(shown, build_spec(preset, changed))
+    except FreeattnError as error:
+        return freeattn.SweepPoint(shown, None, describe(error))
 
 
 def _field(text: str, name: str, option: str = "over") -> str:

@@ -14,7 +14,7 @@ import click
 
 from freeattn.errors import BranchError, ConvergenceError, FreeattnError, InputError
 
-__all__ = ["CommandGroup", "say"]
+__all__ = ["CommandGroup", "describe", "say"]
 
 _FAILED = 1
 _BAD_INPUT = 2
@@ -35,7 +35,8 @@ def say(kind: str, message: str) -> None:
     click.echo(f"freeattn: {kind}: {' '.join(message.split())}", err=True)
 
 
-def _describe(error: FreeattnError) -> str:
+def describe(error: FreeattnError) -> str:
+    """An error in the words of the command line, where values are texts without quotes."""
     if isinstance(error, InputError):
         value = str(error.value).strip() or repr(error.value)
         return f"{error.field} = {value} is not allowed; expected {error.allowed}"
@@ -87,7 +88,7 @@ def _ending_signals() -> Iterator[list[int]]:
     try:
         yield received
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 class CommandGroup(click.Group):
@@ -112,7 +113,7 @@ class CommandGroup(click.Group):
             say("error", str(error))
             return _FAILED
         except FreeattnError as error:
-            say("error", _describe(error))
+            say("error", describe(error))
         except click.ClickException as error:
             say("error", _usage(error))
         except (_InterruptedError, click.Abort) as error:

@@ -95,7 +95,9 @@ Examples:
 @_list_option("t", "1,10,100,1000", "Times.")
 @_list_option("level", None, "Levels of the loss to be reached, above its plateau (default: 0.1 where it is).")
 @json_option
-def flow_command(preset: str | None, t: Sequence[Any], level: Sequence[Any] | None, as_json: bool, **options: Any) -> None:
+def flow_command(
+    preset: str | None, t: Sequence[Any], level: Sequence[Any] | None, as_json: bool, **options: Any
+) -> None:
     """Relative training loss of gradient flow at given times, its plateau, and times at which it has given levels."""
     law = freeattn.law(build_spec(preset, options))
     plateau = 1 - freeattn.predict.rank_fraction(law)

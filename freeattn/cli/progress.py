@@ -1,4 +1,4 @@
-"""Progress of a command: on a terminal, after two seconds, with the time left; nothing anywhere else."""
+"""Progress of a command: on a terminal, after two seconds, with the time left where it is known; nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["progress_of"]
 
 
 @contextmanager
-def progress_of(what: str, total: int) -> Iterator[Callable[[int, int], None] | None]:
+def progress_of(what: str, total: int | None = None) -> Iterator[Callable[[int, int], None] | None]:
     """The function to call with (done, total), None when stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None

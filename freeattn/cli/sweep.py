@@ -88,8 +88,22 @@ def sweep_command(
     if as_json:
         click.echo(dump_json({"version": freeattn.__version__, "preset": preset, **table.to_dict()}))
     else:
-        click.echo(report.render(report.sweep_table(table, preset)), nl=False)
+        click.echo(report.render(_table(table, preset)), nl=False)
     context.exit(1 if len(table.errors) == len(table.rows) else 0)
+
+
+def _table(table: Any, preset: str | None) -> Any:
+    """One row for each layer; the column of errors when there are some."""
+    drawn = f", {table.draws} draws each, seed {table.seed}" if table.draws else ""
+    columns = [name for name in table.columns if name != "error" or table.errors]
+    rows = [[_text(row[name]) for name in columns] for row in table.rows]
+    return report.rows_table(f"{preset or 'Attention'}: {len(rows)} layers{drawn}", columns, rows, left=0)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_text(item) for item in value)
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _cell(value: Any) -> Any:

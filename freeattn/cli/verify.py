@@ -68,8 +68,8 @@ def verify_command(
         report.check_plot_file(files["plot"].given)
     spec = build_spec(preset, options)
     kept = None if store is None else freeattn.Store(store)  # a bad one is refused before anything is computed
-    law = freeattn.law(spec)
     with progress_of("drawing", draws) as progress:
+        law = freeattn.law(spec)
         verification = freeattn.verify(
             spec, draws=draws, seed=seed, law=law, progress=progress, workers=workers, store=kept
         )

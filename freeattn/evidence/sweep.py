@@ -124,8 +124,7 @@ def sweep(
     found = dict(zip(tasks, results_of(
         list(tasks.values()), executor=executor, workers=workers, store=store, progress=progress
     ), strict=True))
-    columns = (*points[0].values, *(column for one in wanted for column in one.columns))
-    columns += (*(simulated_columns() if draws else ()), "error")
+    columns = _columns(points, wanted, bool(draws))
     rows = ({**point.values, **found.get(i, {"error": point.error})} for i, point in enumerate(points))
     return Sweep(columns, tuple({name: row.get(name) for name in columns} for row in rows), int(draws), int(seed))
 
@@ -160,6 +159,16 @@ def _wanted(quantities: Sequence[Quantity | str]) -> list[Quantity]:
         if columns.count(column) > 1:
             raise InputError("quantities", column, "each quantity once")
     return wanted
+
+
+def _columns(points: Sequence[SweepPoint], wanted: Sequence[Quantity], drawn: bool) -> tuple[str, ...]:
+    told = (*(column for one in wanted for column in one.columns), *(simulated_columns() if drawn else ()), "error")
+    names = tuple(points[0].values)
+    for point in points:
+        if tuple(point.values) != names or set(names) & set(told):
+            allowed = f"the same names for every point, none of them {', '.join(told)}"
+            raise InputError("points", dict(point.values), allowed)
+    return names + told
 
 
 def _task(spec: Attention, wanted: Sequence[Quantity], draws: int, seed: int) -> Task:

@@ -36,7 +36,7 @@ __all__ = ["arrival_time", "flow_loss"]
 
 Array = NDArray[np.float64]
 
-_GUARD_DIGITS = 10
+_GUARD_DIGITS = 5
 _STEPS = 200
 _TOLERANCE = 1e-14  # of log t: what rounding of the loss allows
 _LATEST = 1e30  # the pieces of the integrals start at 1e-36 of the support, or nearer to 0

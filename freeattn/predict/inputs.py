@@ -62,11 +62,11 @@ def out_ratio(law: SpectralLaw, gamma_out: Any) -> Fraction | float:
     if gamma_out is None:
         return exact_number("gamma_out", known)
     value = exact_number("gamma_out", gamma_out)
-    if known is not None and abs(value - exact_number("gamma_out", known)) > _RANK_ROUNDING * value:
+    if known is not None and abs(float(value) - float(known)) > _RANK_ROUNDING * float(value):
         raise InputError("gamma_out", gamma_out, f"nothing, or {known}, which is that of the layer")
-    rank = 1 - atom_at_zero(law)
-    if value < rank * (1 - _RANK_ROUNDING):
-        raise InputError("gamma_out", gamma_out, f"at least {float(rank):.6g}: the rank of the law over tokens")
+    rank = float(1 - atom_at_zero(law))
+    if float(value) < rank * (1 - _RANK_ROUNDING):
+        raise InputError("gamma_out", gamma_out, f"at least {rank:.6g}: the rank of the law over tokens")
     return value
 
 

@@ -163,7 +163,7 @@ def _leading_share(spec: Attention) -> float:
 
 def _refuse_scores(spec: Attention) -> None:
     if not spec.scores.normalized:
-        raise NotCoveredError(f"the rank-one mean of {spec.scores.name} attention: its rows are not divided by their sum")
+        raise NotCoveredError(f"the rank-one mean of {spec.scores.name} attention: its rows do not sum to one")
 
 
 def _ends(law: SpectralLaw) -> tuple[float, float]:

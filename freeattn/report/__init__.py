@@ -16,7 +16,6 @@ _HOME = {
     "reproduction_tables": "freeattn.report.tables",
     "rows_table": "freeattn.report.tables",
     "verification_tables": "freeattn.report.tables",
-    "sweep_table": "freeattn.report.tables",
     "check_parquet": "freeattn.report.parquet",
     "write_parquet": "freeattn.report.parquet",
     "check_plot_file": "freeattn.report.plot",

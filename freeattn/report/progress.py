@@ -9,7 +9,7 @@ from threading import Timer
 from typing import final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 
 __all__ = ["TimeLeft", "progress_on_stderr"]
 
@@ -40,14 +40,17 @@ class TimeLeft:
 
 @contextmanager
 def progress_on_stderr(
-    total: int, what: str = "drawing", after: float = _SHOWN_AFTER
+    total: int | None, what: str = "drawing", after: float = _SHOWN_AFTER
 ) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on stderr that appears after some seconds and is gone when done.
 
-    Yields the function to call with (done, total). Colours follow NO_COLOR.
+    Yields the function to call with (done, total). Without a total it shows the time that has passed. Colours follow
+    NO_COLOR.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    counted: tuple[ProgressColumn, ...] = (MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
+    columns = counted if total is not None else (TimeElapsedColumn(),)
+    console = Console(stderr=True)
+    bar = Progress(TextColumn("{task.description}"), BarColumn(), *columns, console=console, transient=True)
     task, left = bar.add_task(what, total=total, left=""), TimeLeft()
     timer = Timer(after, bar.start)
     timer.daemon = True

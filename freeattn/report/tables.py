@@ -16,7 +16,7 @@ from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
     "architectures_table", "edge_kind", "later_fields", "law_tables", "render", "reproduction_tables", "rows_table",
-    "sharing_text", "sweep_table", "verification_tables",
+    "sharing_text", "verification_tables",
 ]
 
 _PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
@@ -307,22 +307,3 @@ def _with_interval(mean: float | None, half_width: float | None) -> str:
     if mean is None:
         return ""
     return f"{mean:.4g}" if half_width is None else f"{mean:.4g} ± {half_width:.1g}"
-
-
-# A sweep ----------------------------------------------------------------------------------------------------
-
-
-def sweep_table(sweep: Any, preset: str | None = None) -> RenderableType:
-    """One row for each layer, numbers with six digits."""
-    drawn = f", {sweep.draws} draws each, seed {sweep.seed}" if sweep.draws else ""
-    columns = [name for name in sweep.columns if name != "error" or sweep.errors]
-    table = _table(f"{preset or 'Attention'}: {len(sweep.rows)} layers{drawn}", *columns, left=0)
-    for row in sweep.rows:
-        table.add_row(*(_cell(row[name]) for name in columns))
-    return table
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(_cell(item) for item in value)
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

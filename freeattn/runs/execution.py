@@ -7,7 +7,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 from freeattn.errors import InputError, TaskError
 from freeattn.runs.store import Store
@@ -64,23 +64,38 @@ def run(
     session.look_up()
     if session.missing:
         try:
-            with one_blas_thread(), _executor(executor, min(count, len(session.missing))) as (where, window):
-                session.compute(where, window)
+            with one_blas_thread(), _place(executor, min(count, len(session.missing))) as place:
+                session.compute(place)
         except KeyboardInterrupt:
             raise InterruptedRunError(f"interrupted: {session.kept()}") from None
     return [session.results[task.identity] for task in every]
 
 
+class _Place(NamedTuple):
+    """Where tasks run: an executor, how many tasks it is handed at a time, and whether it belongs to this run."""
+
+    executor: Executor
+    window: int
+    owned: bool
+
+    def stop(self, running: Iterable[Future[Any]]) -> None:
+        """Drop what has not begun. A pool does so itself: futures cancelled under it would trip it when it breaks."""
+        if self.owned:
+            self.executor.shutdown(wait=False, cancel_futures=True)
+        else:
+            for future in list(running):
+                future.cancel()
+
+
 @contextmanager
-def _executor(given: Executor | None, workers: int) -> Iterator[tuple[Executor, int]]:
-    """An executor and how many tasks it is handed at a time."""
+def _place(given: Executor | None, workers: int) -> Iterator[_Place]:
     if given is not None:
-        yield given, _WINDOW
+        yield _Place(given, _WINDOW, owned=False)
     elif workers == 1:
-        yield InProcess(), 1
+        yield _Place(InProcess(), 1, owned=True)
     else:
         with process_pool(workers) as pool:
-            yield pool, _AHEAD * workers
+            yield _Place(pool, _AHEAD * workers, owned=True)
 
 
 @final
@@ -112,26 +127,26 @@ class _Session:
         if self.results:
             self._tell()
 
-    def compute(self, executor: Executor, window: int) -> None:
-        """Compute what is missing, at most `window` tasks at a time with the executor."""
+    def compute(self, place: _Place) -> None:
+        """Compute what is missing; after a failure, finish and keep what is running."""
         waiting, running = iter(self.missing), dict[Future[Any], Task]()
         done: SimpleQueue[Future[Any]] = SimpleQueue()
         failure: TaskError | None = None
         try:
             while True:
-                while failure is None and len(running) < window and (task := next(waiting, None)) is not None:
+                while failure is None and len(running) < place.window and (task := next(waiting, None)) is not None:
                     if self._stored(task):  # by another process, meanwhile
                         self._tell()
                         continue
-                    failure = self._submit(executor, task, running, done)
-                if not running:
-                    break
+                    failure = self._submit(place.executor, task, running, done)
+                if not running or (failure is not None and isinstance(failure.__cause__, BrokenExecutor)):
+                    break  # of a broken pool nothing comes any more
                 failed = self._take([(running.pop(future), future) for future in _finished(done)])
                 if failed is not None and failure is None:
                     failure = failed
-                    _cancel(running)
+                    place.stop(running)
         except BaseException:
-            _cancel(running)
+            place.stop(running)
             raise
         if failure is not None:
             raise TaskError(failure.key, f"{failure.reason}; {self.kept()}") from failure.__cause__
@@ -186,8 +201,3 @@ def _failure(task: Task, error: Exception) -> TaskError:
     failure = TaskError(dict(task.key), reason)
     failure.__cause__ = error
     return failure
-
-
-def _cancel(running: dict[Future[Any], Task]) -> None:
-    for future in list(running):
-        future.cancel()

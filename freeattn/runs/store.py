@@ -53,6 +53,7 @@ class Store:
 
     def __init__(self, path: str | Path, version: str | None = None) -> None:
         self.path = Path(path)
+        self._file = self.path.absolute()  # the folder of the process may change
         self.version = freeattn.__version__ if version is None else version
         if not self.path.parent.is_dir():
             raise self._refusal(f"a file in a folder that exists; {self.path.parent} does not")
@@ -143,7 +144,7 @@ class Store:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         """The open file; errors of the database become InputErrors that name the store."""
         try:
-            with closing(sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
+            with closing(sqlite3.connect(self._file, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
                 yield connection
         except sqlite3.OperationalError as error:
             if "locked" in str(error):

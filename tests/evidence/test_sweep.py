@@ -95,7 +95,8 @@ def test_a_layer_without_a_law_is_a_row_with_its_error():
 
 
 def test_lists_of_combinations_and_values_of_every_kind():
-    records = [{"n_heads": np.int64(4), "tie": "none"}, {"n_heads": 8, "tie": fa.Ties(value=fa.KeyValueCorrelation(0.5))}]
+    correlated = fa.Ties(value=fa.KeyValueCorrelation(0.5))
+    records = [{"n_heads": np.int64(4), "tie": "none"}, {"n_heads": 8, "tie": correlated}]
     table = fa.sweep(BASE.replace(d_value=24), records)
     assert table.column("n_heads") == [4, 8]
     assert json.loads(table.rows[1]["tie"])["value"] == {"key-value-correlation": "1/2"}
@@ -129,13 +130,18 @@ def test_executors_and_stores_do_not_change_a_number(tmp_path):
     given = {"over": {"beta": [0.5, 1, -1]}, "quantities": ["edges"], "draws": 2}
     serial = fa.sweep(BASE, **given)
     with ThreadPoolExecutor(2) as threads:
-        assert fa.sweep(BASE, **given, executor=threads).rows == serial.rows
-    assert fa.sweep(BASE, **given, workers=2, store=tmp_path / "s.db").rows == serial.rows
+        assert fa.sweep(BASE, **given, executor=threads, store=tmp_path / "s.db").rows == serial.rows
     assert fa.sweep(BASE, **given, executor=Refusing(), store=tmp_path / "s.db").rows == serial.rows
     calls = []
     more = {**given, "over": {"beta": [0.5, 1, 0.75]}}
     fa.sweep(BASE, **more, store=tmp_path / "s.db", progress=lambda *call: calls.append(call))
     assert calls == [(2, 3), (3, 3)]
+
+
+@pytest.mark.slow
+def test_workers_do_not_change_a_number():
+    given = {"over": {"beta": [0.5, 1], "inputs": ["orthogonal", "gaussian"]}, "draws": 2}
+    assert fa.sweep(BASE, **given, workers=2).rows == fa.sweep(BASE, **given).rows
 
 
 def test_json_form_and_repr(table):
@@ -179,6 +185,12 @@ def test_quantities_must_be_known(wanted, message):
 def test_draws_and_seeds_must_be_integers(given):
     with pytest.raises(InputError, match="|".join(given)):
         fa.sweep(BASE, {"beta": [1]}, **given)
+
+
+@pytest.mark.parametrize("names", [({"a": 1}, {"b": 1}), ({"mean": 1},), ({"error": 1},)])
+def test_points_have_names_of_their_own(names):
+    with pytest.raises(InputError, match="the same names for every point"):
+        fa.sweep([fa.SweepPoint(values, BASE) for values in names])
 
 
 @pytest.mark.parametrize("spec", [None, "bert-base", [], [BASE]])

@@ -44,6 +44,16 @@ def test_what_goes_in_comes_out_of_one_file(path):
     assert repr(again) == f"Store({str(path)!r}, version={freeattn.__version__!r})"
 
 
+def test_a_relative_name_stays_where_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = Store(":memory:")  # a file like any other
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    store.put(task(), RESULT)
+    assert store.get(task())["mean"] == 0.5
+    assert (tmp_path / ":memory:").exists()
+
+
 def test_the_first_result_of_a_task_stays(path):
     store = Store(path)
     store.put(task(), RESULT)
