@@ -306,4 +306,4 @@ def _drawn_size(row: Any) -> str:
 def _with_interval(mean: float | None, half_width: float | None) -> str:
     if mean is None:
         return ""
-    return f"{mean:.4g}" if half_width is None else f"{mean:.4g} ± {half_width:.1g}"
+    return f"{mean:.4g}" if half_width is None else f"{mean:.4g} ± {half_width:.2g}"
