@@ -76,15 +76,17 @@ def _arrival(draws: Sequence[Draw]) -> float:
 
 def _arrival_panels(found: Found, base: Attention, cases: Mapping[str, Case]) -> tuple[Panel, ...]:
     laws = {name: found.law(case.spec) for name, case in cases.items()}
-    lines = tuple(Line(name, _TIMES, flow_loss(law, _TIMES)) for name, law in laws.items())
-    points = tuple(loss_points(found, name, case, _SHOWN) for name, case in cases.items())
+    shown = {"fixed widths": "fixed widths", "rounded": "same number of weights"}
+    lines = tuple(Line(shown[name], _TIMES, flow_loss(law, _TIMES)) for name, law in laws.items())
+    points = tuple(loss_points(found, shown[name], case, _SHOWN) for name, case in cases.items())
     losses = Panel("training loss", "time t", "L(t)", lines, points, log="xy")
     fixed = float(arrival_time(laws["fixed widths"], _LEVEL))
     shared = [float(arrival_time(limiting_law(_by_ratios(base, kv)), _LEVEL)) for kv in _KV_HEADS]
-    times = (Line("fixed widths", _KV_HEADS, [fixed] * len(_KV_HEADS)), Line("rounded", _KV_HEADS, shared))
+    fixed_times = [fixed] * len(_KV_HEADS)
+    times = (Line(shown["fixed widths"], _KV_HEADS, fixed_times), Line(shown["rounded"], _KV_HEADS, shared))
     measured = (
-        found.points("fixed widths", _arrival, {_KV_HEADS[-1]: cases["fixed widths"]}),
-        found.points("rounded", _arrival, {1: cases["rounded"]}),
+        found.points(shown["fixed widths"], _arrival, {_KV_HEADS[-1]: cases["fixed widths"]}),
+        found.points(shown["rounded"], _arrival, {1: cases["rounded"]}),
     )
     return losses, Panel("time to loss 0.1", "n_kv_heads", "time", times, measured, log="xy")
 
