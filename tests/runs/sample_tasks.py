@@ -8,7 +8,7 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from freeattn.runs import Task
+from freeattn.runs import Task, run
 
 SIZE = 150  # BLAS takes several threads from about 100 on
 
@@ -46,6 +46,12 @@ def blas_threads():
     return {"threads": [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]}
 
 
+def nested(folder):
+    before = blas_threads()["threads"]
+    squares = [one["square"] for one in run(slow_squares(3, folder, 0), workers=1)]
+    return {"before": before, "squares": squares, "after": blas_threads()["threads"]}
+
+
 def returns(value):
     return value
 
@@ -65,8 +71,6 @@ if __name__ == "__main__":  # a run that a test kills: folder, store, number of 
     import sys
 
     import sample_tasks
-
-    from freeattn.runs import run
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell starts without it
     folder, store, workers = sys.argv[1:]

@@ -160,6 +160,28 @@ def test_what_is_running_is_finished_and_stored_before_a_failure_is_raised(tmp_p
     assert store.get(slow)["square"] == 1
 
 
+def test_a_failure_in_a_pool_drops_what_has_not_begun(tmp_path):
+    store = Store(tmp_path / "s.db")
+    with pytest.raises(TaskError, match="no 0; "):
+        run([*failing(0, 1), *slow_squares(40, tmp_path, 0.2)], workers=2, store=store)
+    kept = [key["square of"] for key in store.keys()]  # noqa: SIM118
+    done = [number for number in range(40) if marks(tmp_path, number)]
+    assert sorted(kept) == done  # what began was finished and kept
+    assert len(done) < 20
+    again = run([*failing(-1, 1), *slow_squares(40, tmp_path, 0)], workers=1, store=store)
+    assert [one["square"] for one in again[1:]] == [number**2 for number in range(40)]
+    assert all(marks(tmp_path, number) == 1 for number in range(40))
+
+
+def test_runs_may_run_others(tmp_path):
+    """A task that runs tasks of its own, as a row of a sweep with draws does."""
+    with threadpool_limits(4, user_api="blas"):
+        (inner,) = run([Task({"nested": 1}, sample_tasks.nested, (str(tmp_path),))], workers=1)
+        assert set(inner["before"]) == set(inner["after"]) == {1}
+        assert inner["squares"] == [0, 1, 4]
+        assert set(sample_tasks.blas_threads()["threads"]) == {4}
+
+
 def test_a_result_that_cannot_be_kept_is_a_failure_of_its_task():
     with pytest.raises(TaskError, match=r"task {'name': 'r'} failed: InputError: result\.x"):
         run([returning({"x": object()})], workers=1)
