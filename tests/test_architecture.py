@@ -43,6 +43,7 @@ TIGHTER = {
     "freeattn.evidence.weights": {"errors", "model"},
     "freeattn.evidence.projections": {"errors", "model"},
     "freeattn.evidence.accumulators": {"errors", "model"},
+    "freeattn.evidence.features": {"errors", "model"},
     "freeattn.evidence.words": {"errors", "model"},
     "freeattn.evidence.compare": {"errors"},
     "freeattn.evidence.finite_size": {"errors", "model"},

@@ -219,7 +219,7 @@ def test_bad_arguments(arguments, field):
 def test_a_killed_run_goes_on_with_the_same_numbers(tmp_path):
     """Killed by a signal that cannot be caught, then started again: the numbers are those of a run in one piece."""
     def command(store):
-        options = ["--draws", "6", "--scale", "8", "--workers", "2", "--json", "--store", str(tmp_path / store)]
+        options = ["--draws", "8", "--scale", "16", "--workers", "2", "--json", "--store", str(tmp_path / store)]
         return [sys.executable, "-m", "freeattn", "reproduce", "fig-3b", *options]
 
     started = subprocess.Popen(command("killed"), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -231,13 +231,13 @@ def test_a_killed_run_goes_on_with_the_same_numbers(tmp_path):
     started.send_signal(signal.SIGKILL)
     started.wait()
     kept = len(fa.Store(tmp_path / "killed"))
-    assert 5 <= kept < 60
+    assert 5 <= kept < 80
     resumed, whole = (
         subprocess.run(command(store), cwd=ROOT, capture_output=True, text=True, check=True).stdout
         for store in ("killed", "whole")
     )
     assert resumed == whole
-    assert len(fa.Store(tmp_path / "killed")) == 60
+    assert len(fa.Store(tmp_path / "killed")) == 80
 
 
 @pytest.mark.slow
