@@ -199,7 +199,7 @@ class _Plan:
 def _row(quantity: Quantity, found: Found) -> Row:
     theory = None
     if quantity.theory is not None:
-        theory = float(quantity.theory([found.law(case.spec) for case in quantity.cases]))
+        theory = float(quantity.theory([found.law(case) for case in quantity.cases]))
     agrees = None
     if theory is not None and quantity.printed_theory is not None:
         agrees = quantity.printed_theory.agrees(theory)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, final
 
@@ -14,7 +14,6 @@ from freeattn.evidence.reproduce_draws import Kind
 from freeattn.evidence.verify import Estimate
 from freeattn.model.attention import Attention
 from freeattn.numerics.law import SpectralLaw
-from freeattn.numerics.limiting import law as limiting_law
 
 __all__ = ["Case", "Draw", "Drawn", "Figure", "Found", "Histogram", "Line", "Panel", "Points", "Quantity", "reduced"]
 
@@ -114,13 +113,10 @@ class Found:
     """Everything that was computed and drawn for a figure."""
 
     drawn: Mapping[Case, Drawn]
-    laws: dict[Attention, SpectralLaw] = field(default_factory=dict)
 
-    def law(self, spec: Attention) -> SpectralLaw:
-        """The law of a layer, computed once."""
-        if spec not in self.laws:
-            self.laws[spec] = limiting_law(spec)
-        return self.laws[spec]
+    def law(self, case: Case) -> SpectralLaw:
+        """The law of a layer."""
+        return self.drawn[case].law
 
     def measured(self, measure: Callable[[Sequence[Draw]], Any], *cases: Case) -> list[Any]:
         """A quantity for each draw."""
@@ -214,11 +210,9 @@ class Figure:
     draws: int
     quantities: tuple[Quantity, ...]
     panels: Callable[[Found], tuple[Panel, ...]]
-    more_cases: tuple[Case, ...] = ()
     note: str = ""
 
     @property
     def cases(self) -> tuple[Case, ...]:
         """Every layer that is drawn, once."""
-        measured = [case for quantity in self.quantities if quantity.measure for case in quantity.cases]
-        return tuple(dict.fromkeys([*measured, *self.more_cases]))
+        return tuple(dict.fromkeys(case for quantity in self.quantities for case in quantity.cases))

@@ -85,7 +85,7 @@ def _loss_panels(found: Found, cases: Mapping[int, Case]) -> tuple[Panel, ...]:
     lines, points = [], []
     for heads, case in cases.items():
         label = f"h = {heads}"
-        lines.append(Line(label, _TIMES, flow_loss(found.law(case.spec), _TIMES)))
+        lines.append(Line(label, _TIMES, flow_loss(found.law(case), _TIMES)))
         points.append(loss_points(found, label, case, _SHOWN))
     return (Panel("training loss", "time t", "L(t)", tuple(lines), tuple(points), log="xy"),)
 

@@ -75,7 +75,7 @@ def _arrival(draws: Sequence[Draw]) -> float:
 
 
 def _arrival_panels(found: Found, base: Attention, cases: Mapping[str, Case]) -> tuple[Panel, ...]:
-    laws = {name: found.law(case.spec) for name, case in cases.items()}
+    laws = {name: found.law(case) for name, case in cases.items()}
     shown = {"fixed widths": "fixed widths", "rounded": "same number of weights"}
     lines = tuple(Line(shown[name], _TIMES, flow_loss(law, _TIMES)) for name, law in laws.items())
     points = tuple(loss_points(found, shown[name], case, _SHOWN) for name, case in cases.items())
@@ -129,6 +129,6 @@ def _difference_panels(found: Found, pairs: Mapping[int, Sequence[Case]]) -> tup
     lines, points = [], []
     for number, label in enumerate(("K = V", "GQA, n_kv_heads = h/2")):
         cases = {heads: pair[number] for heads, pair in pairs.items()}
-        lines.append(Line(label, _HEADS, [theory_ridge(found.law(case.spec)) for case in cases.values()]))
+        lines.append(Line(label, _HEADS, [theory_ridge(found.law(case)) for case in cases.values()]))
         points.append(found.points(label, lambda draws: measured_ridge(draws[0]), cases))
     return (Panel("ridge error", "heads h", "ridge error", tuple(lines), tuple(points), log="x"),)
