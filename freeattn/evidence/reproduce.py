@@ -65,9 +65,12 @@ class Row:
 
     @property
     def passed(self) -> bool | None:
-        """The theory as printed, and the measurement within two intervals of the printed one; None: not judged."""
+        """The theory as printed, and the measurement within two intervals of the printed one; None: not judged.
+
+        A measurement that is printed without an interval is shown, and not judged.
+        """
         verdicts = [] if self.theory_agrees is None else [self.theory_agrees]
-        if self.from_printed is not None:
+        if self.from_printed is not None and self.printed_half_width is not None:
             verdicts.append(abs(self.from_printed) <= _MOST_INTERVALS)
         return all(verdicts) if verdicts else None
 
