@@ -49,6 +49,7 @@ _HOME = {
     "sample": "freeattn.evidence.simulate",
     "verify": "freeattn.evidence.simulate",
     "converge": "freeattn.evidence.convergence",
+    "reproduce": "freeattn.evidence.reproduce",
     "sweep": "freeattn.evidence.sweep",
     "Sweep": "freeattn.evidence.sweep",
     "SweepPoint": "freeattn.evidence.sweep",
