@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "numerics": {"errors", "model", "theory"},
     "evidence": {"errors", "model", "numerics", "predict", "runs"},
     "predict": {"errors", "model", "numerics"},
+    "adapters": {"errors", "model", "evidence", "numerics"},
     "report": {"errors"},
     "cli": {"freeattn", "errors", "model", "report"},
 }
@@ -47,12 +48,18 @@ TIGHTER = {
     "freeattn.evidence.words": {"errors", "model"},
     "freeattn.evidence.compare": {"errors"},
     "freeattn.evidence.finite_size": {"errors", "model"},
+    "freeattn.evidence.scaling": {"errors", "model"},
+    "freeattn.evidence.rates": set(),
     "freeattn.evidence.published": {"errors", "model"},
+    "freeattn.adapters.module_reading": {"errors", "model"},
+    "freeattn.adapters.module": {"errors", "model"},
+    "freeattn.adapters.spectrum_files": {"errors"},
 }
 # Imports inside functions: the optional dependency at its one place.
 INSIDE_FUNCTIONS = {
-    ("freeattn.report.plot", "matplotlib"), ("freeattn.model.precision", "mpmath"),
+    ("freeattn.report.plot", "matplotlib"),
     ("freeattn.report.parquet", "pyarrow"),
+    ("freeattn.adapters.torch_library", "torch"),
 }
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
 # numba only for compiled equations.
@@ -64,9 +71,11 @@ BRIDGE = "freeattn.numerics.compile"  # the one module that may import both symp
 # Only these packages may import the library at all.
 AT_HOME = {
     "sympy": {"theory", "numerics"},
-    "numpy": {"numerics", "evidence", "predict", "report", "runs"},
+    "numpy": {"numerics", "evidence", "predict", "report", "runs", "adapters"},
     "sqlite3": {"runs"},
     "scipy": {"numerics", "evidence", "predict"},
+    "torch": {"adapters"},
+    "transformers": set(),
     "flint": {"theory", "numerics"},
     "numba": {"numerics"},
     "matplotlib": {"report"},
@@ -210,6 +219,7 @@ def loaded_after(statement: str) -> set[str]:
         ("import freeattn", {"numpy", "scipy", "sympy", "mpmath", "flint", "matplotlib", "click", "rich"}),
         ("import freeattn.cli", {"numpy", "scipy", "sympy", "flint", "matplotlib", "rich"}),
         ("import freeattn; freeattn.architecture('bert-base')", {"numpy", "scipy", "sympy", "flint", "matplotlib"}),
+        ("import freeattn; freeattn.read_config", {"numpy", "scipy", "sympy", "flint", "matplotlib", "torch"}),
         ("import freeattn; freeattn.law", {"matplotlib", "numba"}),
     ],
 )

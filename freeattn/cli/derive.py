@@ -12,7 +12,7 @@ from freeattn.cli.files import OutputFile, output_files
 from freeattn.cli.options import json_option, name_option, preset_argument, spec_options
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json
-from freeattn.cli.spec import build_spec, changed_spec, typed_fields
+from freeattn.cli.spec import Layer, build_layer, changed_spec, kinds_spec, typed_fields
 from freeattn.errors import InputError
 from freeattn.model.ties import as_ties
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["derive_command"]
 
 _KINDS = ("output", "tie", "inputs", "latent", "query_latent", "position_width", "heads", "residual")
+
+_LATENTS = ("latent", "query_latent")
 
 _FORMS = ("text", "latex", "document", "json", "python", "mathematica", "julia")
 
@@ -58,15 +60,16 @@ def derive_command(
 ) -> None:
     """The derivation of a law, from the assumptions to the polynomial, the atom and the moments.
 
-    The architecture is PRESET (see freeattn architectures) with options in place of its values, or options
-    alone. With --symbolic its sizes and beta are not taken, and the derivation holds for all of them; what kind of
-    layer it is stays (output, ties, inputs, latents with their numbers).
+    The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
+    place of its values, or options alone. With --symbolic its sizes and beta are not taken, and the derivation holds
+    for all of them; what kind of layer it is stays (output, ties, inputs, latents with their numbers).
     """
     form = _form(format, as_json, standalone, macros)
     files = output_files(force, {"-o": out_file})
-    spec = _symbolic_spec(preset, options) if symbolic else build_spec(preset, options)
+    layer = Layer(_symbolic_spec(preset, options)) if symbolic else build_layer(preset, options)
     with progress_of("deriving"):
-        text = _text(freeattn.derive(spec, route=route), form, macros, preset)
+        derivation = freeattn.derive(layer.spec, route=route)
+        text = _text(derivation, form, macros, preset, layer.config)
     _put(text.rstrip("\n") + "\n", files.get("-o"))
 
 
@@ -85,8 +88,9 @@ def _form(form: str | None, as_json: bool, standalone: bool, macros: bool) -> st
 
 def _symbolic_spec(preset: str | None, options: dict[str, Any]) -> Attention:
     """A layer of symbols with what kind of layer it is: from the preset, then from the options."""
-    published = None if preset is None else freeattn.architecture(preset, n_tokens=1)  # sizes are not taken from it
-    fields = typed_fields(options, preset)
+    published = None if preset is None else kinds_spec(preset, options)
+    latents = {name: getattr(published, name) for name in _LATENTS} if published else {}
+    fields = typed_fields(options, preset, latents)
     if fields.get("beta") == "init":
         raise InputError("beta", "init", "a number, or nothing, next to --symbolic")
     kinds = {name: getattr(published, name) for name in _KINDS} if published else {}
@@ -106,9 +110,12 @@ def _symbols(kinds: dict[str, Any]) -> Attention:
     return spec.replace(tie=tie, **kinds)
 
 
-def _text(derivation: Any, form: str, macros: bool, preset: str | None) -> str:
+def _text(
+    derivation: Any, form: str, macros: bool, preset: str | None, config: dict[str, Any] | None
+) -> str:
     if form == "json":
-        return dump_json({"version": freeattn.__version__, "preset": preset, **derivation.to_dict()})
+        source = {"version": freeattn.__version__, "preset": None if config else preset, "config": config}
+        return dump_json({**source, **derivation.to_dict()})
     if form in ("latex", "document"):
         return str(derivation.latex(standalone=form == "document", macros=macros))
     if form == "text":

@@ -12,7 +12,7 @@ from freeattn.cli.files import output_files
 from freeattn.cli.options import count_option, file_options, json_option, name_option, preset_argument, spec_options
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, law_record, write_csv
-from freeattn.cli.spec import build_spec
+from freeattn.cli.spec import build_layer
 from freeattn.report.numbers import DOUBLE_DIGITS
 
 __all__ = ["law_command"]
@@ -22,6 +22,7 @@ Examples:
   freeattn law bert-base --n-tokens 512
   freeattn law bert-base --n-tokens 512 --digits 40 --json
   freeattn law falcon-7b --n-tokens 2048 --csv law.csv --plot law.png
+  freeattn law path/to/config.json --n-tokens 512 --json
   freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --output attention --beta 1/2
 """
 _MOST_DIGITS = 2000  # as SpectralLaw
@@ -44,16 +45,17 @@ def law_command(
 ) -> None:
     """The limiting law of the squared singular values of the centered output.
 
-    The architecture is PRESET (see freeattn architectures) with options in place of its values, or options
-    alone. Prints the ratios, the mean, atoms, bands with their edges and the first four moments, of the law
-    as it is and divided by its mean.
+    The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
+    place of its values, or options alone. Prints the ratios, the mean, atoms, bands with their edges and the first
+    four moments, of the law as it is and divided by its mean; with --finite-size next to those of the limit.
     """
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:
         report.check_plot_file(files["plot"].given)
-    spec = build_spec(preset, options)  # a bad one is refused before numpy and sympy load
+    layer = build_layer(preset, options)  # a bad one is refused before numpy and sympy load
     with progress_of("computing"):
-        law = freeattn.law(spec, route=route)
+        law = freeattn.law(layer.spec, route=route)
+        limit = freeattn.law(layer.spec.with_finite_size(False), route=route) if layer.spec.finite_size else None
         drawn = law.normalized() if normalized else law
         if "csv" in files:
             with files["csv"].writing() as path:
@@ -62,7 +64,7 @@ def law_command(
             with files["plot"].writing() as path:
                 report.save_law_plot(drawn, path, log=log)
         if as_json:
-            text = dump_json(law_record(law, preset, digits)) + "\n"
+            text = dump_json(law_record(law, layer.preset(preset), digits, layer.config, limit)) + "\n"
         else:
-            text = report.render(*report.law_tables(law, preset, digits))
+            text = report.render(*report.law_tables(law, preset, digits, limit), *layer.lines)
     click.echo(text, nl=False)

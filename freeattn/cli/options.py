@@ -53,7 +53,12 @@ _LISTS = {
     "position_width": ("N", "Coordinates of each key that come from the tokens, shared by all heads (default: 0)."),
     "residual": ("X", "Factor of the attention output in a residual connection (default: no connection)."),
 }
+_CONFIGS = {
+    "part": ("NAME", "Which part of a configuration file of several models, such as text or vision."),
+    "model_type": ("NAME", "The family to read a configuration file as (default: the one that it states)."),
+}
 _FLAGS = {
+    "finite_size": "The law at finite size: theta_1 and theta_2 of softmax rows of n_tokens tokens, not of the limit.",
     "latent_per_head": "One latent for each key/value head instead of one for all.",
     "latent_normalized": "Rows of the latent are normalized (the law is the same).",
     "query_latent_per_head": "One query latent for each head instead of one for all.",
@@ -116,9 +121,14 @@ def _complete_from(names: Callable[[], Sequence[str]]) -> _Complete:
 
 
 def preset_argument(function: _Function) -> _Function:
-    """The optional PRESET argument; preset names complete in the shell."""
-    names = _complete_from(lambda: [preset.name for preset in freeattn.architectures()])
-    return click.argument("preset", required=False, shell_complete=names)(function)
+    """The optional SPEC argument, a preset or a configuration file; both complete in the shell."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        del context, parameter
+        names = [preset.name for preset in freeattn.architectures() if preset.name.startswith(incomplete)]
+        return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
+
+    return click.argument("preset", metavar="[SPEC]", required=False, shell_complete=complete)(function)
 
 
 def spec_options(function: _Function) -> _Function:
@@ -126,11 +136,12 @@ def spec_options(function: _Function) -> _Function:
     options: list[_Decorator[Any]] = [
         click.option(flag(name), metavar="N", help=text) for name, text in _SIZES.items()
     ]
-    beta = 'Inverse temperature (default: 1); "init": from the published initialization of the preset.'
+    beta = 'Inverse temperature; "init": from the published initialization (default: 1; with a file: init).'
     options.append(click.option("--beta", metavar="X|init", help=beta))
     options += [name_option(name, CHOICES[name], text, _EXPLAIN.get(name)) for name, text in _NAMES.items()]
     options += [click.option(flag(name), metavar="X", help=text) for name, text in _SCALES.items()]
-    options += [click.option(flag(name), metavar=metavar, help=text) for name, (metavar, text) in _LISTS.items()]
+    texts = {**_LISTS, **_CONFIGS}
+    options += [click.option(flag(name), metavar=metavar, help=text) for name, (metavar, text) in texts.items()]
     options += [click.option(flag(name), is_flag=True, help=text) for name, text in _FLAGS.items()]
     for option in reversed(options):
         function = option(function)

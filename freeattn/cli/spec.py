@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import freeattn
 from freeattn.cli.layer import COMPOUND, composed_fields, option_of
@@ -13,7 +14,7 @@ from freeattn.errors import InputError
 if TYPE_CHECKING:  # the model loads when a specification is built, not for --help
     from freeattn.model.attention import Attention
 
-__all__ = ["CHOICES", "build_spec", "changed_spec", "flag", "typed_fields"]
+__all__ = ["CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "typed_fields"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "inputs": ("orthogonal", "gaussian"),
@@ -21,6 +22,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "output": ("mha", "values", "attention", "head-sum"),
     "scores": ("softmax", "linear", "relu", "sigmoid"),
 }
+_OF_CONFIGS = ("part", "model_type")
+_FINITE_SIZE = "finite_size"  # what the θ's are, not a field of the layer
 _EXAMPLE = "--n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64"
 _IN_PYTHON = {
     ", a symbol, or None": "", ", or a symbol": "", " or a symbol": "", "architectures()": "freeattn architectures",
@@ -33,40 +36,113 @@ def flag(field: str) -> str:
     return "--" + field.replace("_", "-")
 
 
+class Layer(NamedTuple):
+    """A specification; where it comes from a configuration file, what it rests on and that as lines of text."""
+
+    spec: Attention
+    config: dict[str, Any] | None = None
+    lines: tuple[str, ...] = ()
+
+    def preset(self, name: str | None) -> str | None:
+        """The name of the preset; None for a configuration file."""
+        return None if self.config else name
+
+
 def build_spec(preset: str | None, options: Mapping[str, Any]) -> Attention:
-    """The specification: a preset with changes, or fields alone.
+    """The specification alone of `build_layer`."""
+    return build_layer(preset, options).spec
+
+
+def build_layer(preset: str | None, options: Mapping[str, Any]) -> Layer:
+    """A layer: a preset or a configuration file with changes, or fields alone.
 
     Raises:
         InputError: with the value as it was typed.
     """
     typed = _typed(options)
+    if preset is not None and _is_path(preset):
+        return _configured_layer(preset, options)
+    _refuse_config_options(options)
     if preset is None:
         if not typed:
             allowed = f"a preset (freeattn architectures lists them) or sizes such as {_EXAMPLE}"
             raise InputError("preset", "(not given)", allowed)
-        return _reported(typed, lambda: freeattn.Attention(**typed_fields(options)))
-    return _reported(typed, lambda: freeattn.architecture(preset, **typed_fields(options, preset)))
+        return Layer(_reported(typed, lambda: _sized(freeattn.Attention(**typed_fields(options)), typed)))
+    fields = typed_fields(options, preset)
+    return Layer(_reported(typed, lambda: _sized(freeattn.architecture(preset, **fields), typed)))
+
+
+def kinds_spec(preset: str, options: Mapping[str, Any]) -> Attention:
+    """What kind of layer a preset or a configuration file describes; sizes and beta do not count."""
+    if _is_path(preset):
+        return _read_config(preset, options).attention(n_tokens=1, beta=1)
+    _refuse_config_options(options)
+    return freeattn.architecture(preset, n_tokens=1)
 
 
 def changed_spec(base: Attention, options: Mapping[str, Any], fields: Mapping[str, Any]) -> Attention:
     """A base specification with the fields that `options` were read into."""
-    return _reported(_typed(options), lambda: base.replace(**fields))
+    typed = _typed(options)
+    return _reported(typed, lambda: _sized(base.replace(**fields), typed))
 
 
-def typed_fields(options: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:
-    """The fields of `Attention` that the options give, as changes of a preset where there is one.
+def typed_fields(
+    options: Mapping[str, Any], preset: str | None = None, latents: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The fields of `Attention` that the options give, as changes of a preset or file (with its latents) if any.
 
     Raises:
         InputError: with the value as it was typed.
     """
     typed = _typed(options)
-    fields = {name: _value(name, text, preset) for name, text in typed.items() if name not in COMPOUND}
-    return fields | _reported(typed, lambda: composed_fields(typed, _latents(preset)))
+    apart = {*COMPOUND, _FINITE_SIZE}
+    fields = {name: _value(name, text, preset) for name, text in typed.items() if name not in apart}
+    return fields | _reported(typed, lambda: composed_fields(typed, _latents(preset) if latents is None else latents))
+
+
+def _sized(spec: Attention, typed: Mapping[str, str]) -> Attention:
+    return spec.with_finite_size() if _FINITE_SIZE in typed else spec
 
 
 def _typed(options: Mapping[str, Any]) -> dict[str, str]:
-    """The options that were given, as texts; a flag is given when it is on."""
-    return {name: "on" if text is True else text for name, text in options.items() if text not in (None, False)}
+    """The options for fields that were given, as texts; a flag is given when it is on."""
+    given = {name: text for name, text in options.items() if text not in (None, False) and name not in _OF_CONFIGS}
+    return {name: "on" if text is True else text for name, text in given.items()}
+
+
+def _is_path(preset: str) -> bool:
+    """True for a file that describes a layer, whether it exists or not; a name of a preset is none."""
+    if any(record.name == preset for record in freeattn.architectures()):
+        return False
+    return preset.endswith(".json") or os.sep in preset or os.path.exists(preset)
+
+
+def _read_config(path: str, options: Mapping[str, Any]) -> Any:
+    return freeattn.read_config(path, **{name: options.get(name) for name in _OF_CONFIGS})
+
+
+def _configured_layer(path: str, options: Mapping[str, Any]) -> Layer:
+    layer, typed = _read_config(path, options), _typed(options)
+    fields = typed_fields(options, path, layer.latents)
+    spec = _reported(typed, lambda: _sized(layer.attention(**fields), typed))
+    statement = layer.statement(spec, fields)
+    defaults = ", ".join(f"{name} = {value}" for name, value in statement["defaults"].items())
+    lines = (
+        f"Read as {statement['model_type']}: n_tokens {_parenthesized(statement['n_tokens'])}, "
+        f"beta {_parenthesized(statement['beta']['rule'])}",
+        f"Not in the file, taken from the library: {defaults}" if defaults else "",
+    )
+    return Layer(spec, statement, tuple(line for line in lines if line))
+
+
+def _parenthesized(text: str) -> str:
+    return text if text == "given" else f"({text})"
+
+
+def _refuse_config_options(options: Mapping[str, Any]) -> None:
+    for name in _OF_CONFIGS:
+        if options.get(name) is not None:
+            raise InputError(name, options[name], "nothing without a configuration file")
 
 
 def _latents(preset: str | None) -> dict[str, Any]:
@@ -79,7 +155,7 @@ def _value(name: str, text: str, preset: str | None) -> Any:
         return text
     if name == "beta" and text == "init":
         if preset is None:
-            raise InputError(name, text, 'a number; "init" needs a preset, whose initialization it takes')
+            raise InputError(name, text, 'a number; "init" needs a preset or a configuration file to take it from')
         return text
     return exact_number(name, text)
 

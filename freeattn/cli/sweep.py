@@ -60,8 +60,9 @@ def sweep_command(
 ) -> None:
     """Quantities of the laws of many layers: one row for each combination of values.
 
-    The layer is PRESET with options in place of its values, or options alone, and the values of --over or
-    --records put in. A combination that is not allowed, or has no law, is a row with the text of its error.
+    The layer is SPEC (a preset or a config.json) with options in place of its values, or options alone, and the
+    values of --over or --records put in. A combination that is not allowed, or has no law, is a row with the text
+    of its error.
     With a store, what is finished is kept: an interrupted sweep goes on where it stopped, and an extended
     one computes what is new.
     """

@@ -10,6 +10,9 @@ which is the inverse temperature of `Attention` (whose scores have variance one)
 number of tokens. σ is the standard deviation that the entries really have: a normal law truncated at c
 standard deviations and not rescaled keeps 1 − 2cφ(c)/(2Φ(c) − 1) of its variance (0.774 at c = 2).
 
+Queries and keys that are normalized (per head or all heads together) have entries of mean square one whatever the
+weights are, because the gains of the normalization start at one: β = √d_key · s.
+
 Everything but the truncation is exact: published standard deviations are decimals or inverse square roots.
 """
 
@@ -26,7 +29,8 @@ from freeattn.errors import InputError, NotCoveredError
 __all__ = ["InitialBeta", "Initialization", "initial_beta"]
 
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_INVERSE_ROOT = re.compile(r"1/sqrt\(([0-9]+|d_key)\)")
+_OVER_ROOT = re.compile(r"([0-9]+(?:\.[0-9]+)?)/sqrt\(([0-9]+)\)")
+_OVER_ROOT_OF_WIDTH = "1/sqrt(d_key)"
 
 _NOT_RANDOM = {
     "from-base-model": "its weights start from those of a smaller model, not at random",
@@ -43,7 +47,8 @@ class Initialization:
         scheme: "normal", "truncated-normal", "xavier-uniform", or why the weights are not drawn from a known
             law: "from-base-model", "mean-pooled-from-mha", "not-stated".
         basis: where it is stated: "paper", "code", "inherited", "library-default" (of a widely used port: how
-            a checkpoint is loaded, not how training started) or "not-stated".
+            a checkpoint is loaded, not how training started), "configuration" (how a library initializes a model
+            that it builds from a configuration file) or "not-stated".
         std, q_std, out_proj_std: standard deviation before truncation of the entries of W_Q, W_K and W_V, of
             W_Q where it differs, of W_O; texts such as "0.02" or "1/sqrt(512)", None where not stated.
         cutoff: truncation in units of std, without rescaling afterwards.
@@ -68,11 +73,13 @@ class Initialization:
 class InitialBeta:
     """Initial inverse temperature, the basis of the initialization, and what to beware of ("" if nothing).
 
-    The value is an int or Fraction where β is rational (no truncation, no stray square root), else a float.
+    The value is an int or Fraction where β is rational (no truncation, no stray square root), else a float; `rule` is
+    the product that it is, in numbers.
     """
 
     value: int | Fraction | float
     basis: str
+    rule: str
     note: str = ""
 
 
@@ -94,6 +101,8 @@ class Initialized(Protocol):
     @property
     def init(self) -> Initialization: ...
     @property
+    def beta_unknown(self) -> str: ...
+    @property
     def unconfirmed(self) -> tuple[str, ...]: ...
 
 
@@ -110,30 +119,35 @@ def initial_beta(preset: Initialized) -> InitialBeta:
     reason = _why_unknown(preset)
     if reason:
         raise NotCoveredError(f"the initial beta of {preset.name} is not known: {reason}; give beta a number")
-    init = preset.init
+    init, scale = preset.init, squared("score_scale", preset.score_scale, d_key=preset.d_key)
+    scores = f"√{preset.d_key} · {preset.score_scale.replace('d_key', str(preset.d_key))}"
+    if preset.qk_norm:
+        rule = f"queries and keys of mean square 1 (gains 1): {scores}"
+        return InitialBeta(value=_root(preset.d_key * scale), basis=init.basis, rule=rule, note=_caution(preset))
     key_variance = squared("init.std", init.std)
     query_variance = squared("init.q_std", init.q_std) if init.q_std is not None else key_variance
-    scale = squared("score_scale", preset.score_scale, d_key=preset.d_key)
     untruncated = _root(query_variance * key_variance * preset.d_model**2 * preset.d_key * scale)
     kept = truncated_variance(init.cutoff)
     value = untruncated if kept == 1 else float(untruncated) * kept  # each deviation shrinks by √kept
-    return InitialBeta(value=value, basis=init.basis, note=_caution(preset))
+    truncation = "" if kept == 1 else f" · {kept:.6g} (truncated at {init.cutoff:g} standard deviations)"
+    rule = f"{init.q_std or init.std} · {init.std} · {preset.d_model} · {scores}{truncation}"
+    return InitialBeta(value=value, basis=init.basis, rule=rule, note=_caution(preset))
 
 
 def squared(field: str, text: str | None, d_key: int | None = None) -> Fraction:
-    """The exact square of a number written as a decimal, "1/sqrt(integer)" or (given d_key) "1/sqrt(d_key)".
+    """The exact square of a decimal, "decimal/sqrt(integer)" or (given d_key) "1/sqrt(d_key)".
 
     Raises:
         InputError: for any other form, and for zero.
     """
     if isinstance(text, str) and _DECIMAL.fullmatch(text) and Fraction(text) > 0:
         return Fraction(text) ** 2
-    match = _INVERSE_ROOT.fullmatch(text) if isinstance(text, str) else None
-    if match:
-        inner = d_key if match[1] == "d_key" else int(match[1])
-        if inner:
-            return Fraction(1, inner)
-    forms = '"1/sqrt(integer)"' if d_key is None else '"1/sqrt(integer)" or "1/sqrt(d_key)"'
+    if text == _OVER_ROOT_OF_WIDTH and d_key:
+        return Fraction(1, d_key)
+    match = _OVER_ROOT.fullmatch(text) if isinstance(text, str) else None
+    if match and Fraction(match[1]) > 0 and int(match[2]):
+        return Fraction(match[1]) ** 2 / int(match[2])
+    forms = '"decimal/sqrt(integer)"' + ("" if d_key is None else f' or "{_OVER_ROOT_OF_WIDTH}"')
     raise InputError(field, text, f"a positive decimal, {forms}")
 
 
@@ -151,11 +165,11 @@ def _why_unknown(preset: Initialized) -> str:
             "parts of a key that come from the normalized latent start with variance std²·kv_rank, position parts with "
             "std²·d_model, so that no one beta describes its scores"
         )
-    if preset.qk_norm:
-        return "queries and keys are normalized per head, so the weights do not set it"
+    if preset.beta_unknown:
+        return preset.beta_unknown
     if preset.init.scheme in _NOT_RANDOM:
         return _NOT_RANDOM[preset.init.scheme]
-    if preset.init.std is None:
+    if preset.init.std is None and not preset.qk_norm:
         rule = f" (rule: {preset.init.rule})" if preset.init.rule else ""
         return f"its source states no standard deviation{rule}"
     return ""
@@ -165,6 +179,8 @@ def _caution(preset: Initialized) -> str:
     cautions = []
     if preset.init.basis == "library-default":
         cautions.append("beta from a library default, not from the published training")
+    if preset.init.basis == "configuration":
+        cautions.append("beta of a model that the library builds from this configuration, not of a published training")
     if "score_scale" in preset.unconfirmed:
         cautions.append("beta from an assumed score scale")
     return "; ".join(cautions)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-__all__ = ["binary_of", "context_for_results", "new_context", "own_context"]
+import mpmath
+
+__all__ = ["context_for_results", "new_context", "own_context"]
 
 _MOST_CONTEXTS = 64  # kept in each thread; making one takes milliseconds
 
@@ -19,16 +21,8 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
-def binary_of(number: Any) -> tuple[int, int]:
-    """(mantissa, exponent of two) of a real mpmath or sympy float; (0, not 0) for infinities and NaN."""
-    sign, mantissa, exponent, _ = number._mpf_
-    return (-int(mantissa) if sign else int(mantissa)), int(exponent)
-
-
 def new_context(digits: int) -> Any:
     """A new mpmath context of the given decimal digits: for what keeps it, and may be shared by threads."""
-    import mpmath  # here, so that names, expressions and --help load nothing
-
     context = mpmath.MPContext()
     context.dps = digits
     return context

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from freeattn.errors import InputError
-from freeattn.model.precision import binary_of
 
 __all__ = [
     "Quantity",
@@ -22,6 +21,7 @@ __all__ = [
     "as_positive",
     "as_quantity",
     "as_size",
+    "binary_of",
     "decode",
     "encode",
     "is_infinite",
@@ -46,6 +46,12 @@ def is_known(value: object) -> bool:
 def is_infinite(value: object) -> bool:
     """True for `math.inf`, the value of a head count that has gone to its limit."""
     return isinstance(value, float) and math.isinf(value)
+
+
+def binary_of(number: Any) -> tuple[int, int]:
+    """(mantissa, exponent of two) of a real mpmath or sympy float; (0, not 0) for infinities and NaN."""
+    sign, mantissa, exponent, _ = number._mpf_
+    return (-int(mantissa) if sign else int(mantissa)), int(exponent)
 
 
 def as_quantity(field: str, value: object, allowed: str) -> Quantity:

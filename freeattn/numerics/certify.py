@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from freeattn.errors import BranchError, CertificationError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
-from freeattn.model.precision import binary_of
+from freeattn.model.quantities import binary_of
 from freeattn.numerics.certificates import (
     BAND,
     DYSON,

@@ -15,7 +15,7 @@ import sympy as sp
 from flint import fmpq, fmpq_poly
 
 from freeattn.errors import InputError
-from freeattn.model.precision import binary_of
+from freeattn.model.quantities import binary_of
 from freeattn.theory.symbols import Q
 from freeattn.theory.system import Parametrization
 from freeattn.theory.transforms.uniformization import Factored, Leaf, LeafPair

@@ -14,7 +14,8 @@ from mpmath.libmp import from_man_exp
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError
-from freeattn.model.precision import binary_of, new_context
+from freeattn.model.precision import new_context
+from freeattn.model.quantities import binary_of
 from freeattn.numerics.chord import Chord
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.folds import RANK_TOLERANCE, Fold, bordered_system, framed

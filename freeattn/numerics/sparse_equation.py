@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.model.precision import binary_of
+from freeattn.model.quantities import binary_of
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.small_inverse import inverses
 

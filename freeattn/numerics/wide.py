@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from flint import fmpq, fmpq_poly
 from mpmath import libmp
 
-from freeattn.model.precision import binary_of
+from freeattn.model.quantities import binary_of
 
 __all__ = [
     "ZERO",

@@ -9,7 +9,8 @@ from typing import Any
 from flint import fmpq, fmpz_poly
 
 from freeattn.errors import ConvergenceError
-from freeattn.model.precision import binary_of, own_context
+from freeattn.model.precision import own_context
+from freeattn.model.quantities import binary_of
 from freeattn.theory.given_values import positive_integer
 
 __all__ = ["AlgebraicNumber", "real_roots"]

@@ -30,6 +30,8 @@ EXACT = {
     "dinov3-l16": Fraction(256, 625),  # 0.02² · 1024; truncation at 100 standard deviations changes nothing
     "kayyam-1.2b-kv": Fraction(512, 625),  # 0.02² · 2048
     "llama-2-7b": Fraction(1024, 625),  # 0.02² · 4096
+    "qwen3-8b": 1,  # queries and keys of mean square one: √128/√128
+    "gemma-3-1b": 1,
 }
 
 TRUNCATED_AT_TWO = 0.7737413035  # 1 − 4φ(2)/(2Φ(2) − 1), φ(2) = 0.0539909665, 2Φ(2) − 1 = 0.9544997361
@@ -47,6 +49,7 @@ def test_rational_betas_are_exact(name: str, value: Fraction) -> None:
     ("bert-large", 0.02**2 * TRUNCATED_AT_TWO * 1024),  # 0.3169244
     ("modernbert-base", 0.02**2 * TRUNCATED_AT_TWO * 768),
     ("gemma-2-27b", 0.02**2 * 4608 * (128 / 144) ** 0.5),  # score scale 1/√144 instead of 1/√128: 1.7377856
+    ("gemma-3-27b", (128 / 168) ** 0.5),  # queries and keys of mean square one, score scale 1/√168: 0.8728716
 ])
 def test_other_betas(name: str, value: float) -> None:
     computed = initial_beta(PRESETS[name]).value
@@ -77,8 +80,6 @@ def test_no_truncation_keeps_the_variance() -> None:
     ("shazeer-wmt-mha", "states no initialization"),
     ("modernbert-large", "smaller model"),
     ("t5-xxl-gqa-8", "pooled"),
-    ("qwen3-8b", "normalized per head"),
-    ("gemma-3-1b", "normalized per head"),
     ("deepseek-v3", "no one beta describes its scores"),
 ])
 def test_unknown_initial_betas_say_why(name: str, reason: str) -> None:
@@ -90,7 +91,7 @@ def test_unknown_initial_betas_say_why(name: str, reason: str) -> None:
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=lambda preset: preset.name)
 def test_every_preset_has_a_beta_or_a_reason(preset: Preset) -> None:
-    known = preset.init.std is not None and not preset.qk_norm and preset.mla is None
+    known = preset.init.std is not None and preset.mla is None
     if known:
         initial = initial_beta(preset)
         assert isinstance(initial, InitialBeta)
@@ -144,7 +145,7 @@ def test_other_words_for_beta() -> None:
 
 
 @pytest.mark.parametrize(("text", "value"), [
-    ("1", 1), ("0.02", Fraction(1, 2500)), ("1/sqrt(144)", Fraction(1, 144)),
+    ("1", 1), ("0.02", Fraction(1, 2500)), ("1/sqrt(144)", Fraction(1, 144)), ("0.5/sqrt(9)", Fraction(1, 36)),
     ("1/sqrt(d_key)", Fraction(1, 64)),
 ])
 def test_forms_of_a_factor(text: str, value: Fraction) -> None:
@@ -153,8 +154,8 @@ def test_forms_of_a_factor(text: str, value: Fraction) -> None:
 
 @pytest.mark.parametrize("text", [
     "0", "-1", "", "1/sqrt(0)", "1/sqrt(-4)", "1/sqrt(d_model)", "1/d_key", "sqrt(2)", "2/sqrt(d_key)", "1e3",
-    "1/8", "1/sqrt(d_key) ", "1/sqrt(d_key)*2", "__import__('os')", "d_key", "nan", "inf", "1/sqrt(²)", "1\n",
-    None, 1,
+    "1/8", "1/sqrt(d_key) ", "1/sqrt(d_key)*2", "__import__('os')", "d_key", "nan", "inf", "0/sqrt(4)", "1/sqrt(²)",
+    "1\n", None, 1,
 ])
 def test_other_forms_are_refused(text: object) -> None:
     with pytest.raises(InputError) as caught:

@@ -188,6 +188,25 @@ def test_inverses(size, real):
     assert np.isnan(flat).all()
 
 
+@pytest.mark.parametrize("entry", [0.0, np.nan, np.inf])
+def test_a_failed_decomposition_names_rows_that_exist(entry):
+    """Compiled loops check no index: an order left unset would let `substituted` write anywhere."""
+    decomposed = import_module("freeattn.numerics.compiled.algebra").decomposed
+    matrix, order = np.full((4, 4), entry, dtype=np.complex128), np.full(4, 2**40)
+    assert not decomposed(matrix, order) or np.isinf(entry)
+    assert ((order >= 0) & (order < 4)).all()
+
+
+def test_derivatives_of_what_is_not_finite(pair):
+    """Not-a-number in gives not-a-number out, on both."""
+    for equation in pair:
+        u, z = points(pair[0], 2, False)
+        with np.errstate(all="ignore"):
+            matrices = [np.where(np.arange(len(g))[:, None, None] == 0, np.nan, g) for g in equation.matrices(u, z)]
+            found = equation.rates(matrices)
+        assert all(np.isnan(g[0]).all() and np.isfinite(g[1]).all() for g in found)
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_laws(name, monkeypatch):
     """A law is the same on both backends: edges, masses, densities over ten decades, the Stieltjes transform."""

@@ -15,7 +15,6 @@ from freeattn.numerics.small_inverse import BALANCING
 __all__ = ["decomposed", "definite", "invert", "substituted"]
 
 
-
 @kernel
 def invert(a: Any, g: Any, size: int) -> None:
     """g ← a⁻¹ (vectors of b² entries, row by row); not-a-number where it is singular or not finite."""
@@ -122,8 +121,13 @@ def _invert_balanced(a: Any, g: Any, size: int) -> None:
 
 @kernel
 def decomposed(matrix: Any, order: Any) -> bool:
-    """L U in place of the matrix, rows exchanged as `order` says, with 1/U_kk on the diagonal; False where singular."""
+    """L U in place of the matrix, rows exchanged as `order` says, with 1/U_kk on the diagonal.
+
+    False where singular or not finite; `order` names rows of the matrix all the same: nothing checks an index here.
+    """
     size = len(order)
+    for k in range(size):
+        order[k] = k
     for k in range(size):
         best, place = -1.0, k
         for i in range(k, size):

@@ -117,7 +117,7 @@ def _densities(
     current, right, phi = w.unknowns[CURRENT], w.unknowns[RIGHT], w.unknowns[PHI]
     shift, bound = w.sizes[ABSOLUTE], w.sizes[BOUND]
     for k in range(len(x)):
-        node = min(int((1 - np.arccos(local[k]) / np.pi) * nodes), nodes - 1)
+        node = max(0, min(int((1 - np.arccos(local[k]) / np.pi) * nodes), nodes - 1))  # 0 for a point off its panel
         inverse, large = inverses[panel[k], node], moduli[panel[k], node]
         _series_at(series[panel[k]], local[k], current)
         best, residual = np.inf, evaluate(t, current, complex(x[k], 0.0), w)

@@ -1,0 +1,1 @@
+"""What other programs write or hold: configuration files, modules of torch, files of spectra."""
