@@ -59,8 +59,8 @@ def converge_command(
 ) -> None:
     """Draw softmax attention at several sizes with fixed ratios and fit how its distances from the law fall.
 
-    The architecture is PRESET (see freeattn architectures) with options in place of its values, or options
-    alone; its n_tokens says what its widths are widths of.
+    The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
+    place of its values, or options alone; its n_tokens says what its widths are widths of.
     Prints the distances between softmax, its Gaussian equivalent and the law with their rates n^-a, and a test
     of the simulation against a mean that is known exactly. With a store an interrupted run goes on where it
     stopped.
