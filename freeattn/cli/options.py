@@ -17,8 +17,8 @@ from freeattn.errors import InputError
 from freeattn.model.ties import refuse_queries
 
 __all__ = [
-    "LAYER_FIELDS", "SWITCHES", "count_option", "file_options", "json_option", "name_option", "preset_argument",
-    "run_options", "run_options_from", "spec_options",
+    "LAYER_FIELDS", "SWITCHES", "count_option", "draws_option", "file_options", "json_option", "name_option",
+    "preset_argument", "run_options", "run_options_from", "seed_option", "spec_options",
 ]
 
 _EXPLAIN: dict[str, Callable[[str], object]] = {"tie": refuse_queries}
@@ -27,6 +27,8 @@ _Decorator = Callable[[_Function], _Function]
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 _MOST_WORKERS = 4096
+_MOST_DRAWS = 1_000_000
+_LARGEST_SEED = 2**64 - 1
 _SIZES = {
     "n_tokens": "Tokens in the sequence.",
     "d_model": "Width of the tokens.",
@@ -110,6 +112,16 @@ def count_option(
     return click.option(
         flag(field), field, metavar=metavar, help=help, default=str(default), show_default=True, callback=read
     )
+
+
+def draws_option(default: int, least: int, help: str) -> _Decorator[Any]:
+    """--draws: a number of simulated draws."""
+    return count_option("draws", default, least, _MOST_DRAWS, help)
+
+
+def seed_option(help: str) -> _Decorator[Any]:
+    """--seed."""
+    return count_option("seed", 0, 0, _LARGEST_SEED, help)
 
 
 def _complete_from(names: Callable[[], Sequence[str]]) -> _Complete:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from freeattn.errors import FreeattnError, TaskError
+from freeattn.errors import FreeattnError, InputError, TaskError
 from freeattn.evidence.sampling import Sample, sample
 from freeattn.evidence.weights import Matrix, seed_sequence
 from freeattn.evidence.words import sample_words
@@ -22,7 +22,22 @@ from freeattn.model.quantities import encode
 from freeattn.model.word_sizes import checked_sizes
 from freeattn.runs import Progress, Result, Store, Task, run
 
-__all__ = ["child_seed", "draw_layer", "draw_words", "layer_draws", "layer_task", "results_of", "word_draws"]
+__all__ = [
+    "child_seed", "draw_layer", "draw_words", "layer_draws", "layer_task", "number_of_draws", "results_of",
+    "word_draws",
+]
+
+
+def number_of_draws(draws: Any, least: int) -> int:
+    """A number of draws that was given.
+
+    Raises:
+        InputError: unless it is an integer of at least `least`.
+    """
+    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < least:
+        allowed = {0: "a non-negative integer", 1: "a positive integer"}.get(least, f"an integer of at least {least}")
+        raise InputError("draws", draws, allowed)
+    return int(draws)
 
 
 def child_seed(seed: int, draw: int) -> np.random.SeedSequence:
