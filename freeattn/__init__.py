@@ -48,6 +48,7 @@ _HOME = {
     "free_compression": "freeattn.numerics.free_convolutions",
     "sample": "freeattn.evidence.simulate",
     "verify": "freeattn.evidence.simulate",
+    "reproduce": "freeattn.evidence.reproduce",
     "converge": "freeattn.evidence.convergence",
     "sweep": "freeattn.evidence.sweep",
     "Sweep": "freeattn.evidence.sweep",

@@ -22,7 +22,10 @@ from freeattn.model.quantities import encode
 from freeattn.model.word_sizes import checked_sizes
 from freeattn.runs import Progress, Result, Store, Task, run
 
-__all__ = ["child_seed", "draw_layer", "draw_words", "layer_draws", "number_of_draws", "results_of", "word_draws"]
+__all__ = [
+    "child_seed", "draw_layer", "draw_words", "layer_draws", "layer_task", "number_of_draws", "results_of",
+    "word_draws",
+]
 
 
 def number_of_draws(draws: Any, least: int) -> int:
@@ -53,16 +56,18 @@ def draw_words(expression: Expression, sizes: Mapping[Any, Any], seed: int, of: 
     return {"eigenvalues": sample_words(expression, sizes, child_seed(seed, draw), of)}
 
 
+def layer_task(spec: Attention, seed: int, draw: int) -> Task:
+    """One draw of a layer as a task."""
+    key = {"kind": "draw of a layer", "spec": spec.to_dict(), "seed": int(seed), "draw": draw}
+    return Task(key, draw_layer, (spec, seed, draw))
+
+
 def layer_draws(
     spec: Attention, draws: int, seed: int, *, executor: Executor | None = None, workers: int | None = 1,
     store: Store | str | Path | None = None, progress: Progress | None = None,
 ) -> tuple[Sample, ...]:
     """Draws 0, …, draws − 1 of a layer; the other arguments are those of `runs.run`."""
-    form = spec.to_dict()
-    tasks = [
-        Task({"kind": "draw of a layer", "spec": form, "seed": int(seed), "draw": draw}, draw_layer, (spec, seed, draw))
-        for draw in range(draws)
-    ]
+    tasks = [layer_task(spec, seed, draw) for draw in range(draws)]
     found = results_of(tasks, executor=executor, workers=workers, store=store, progress=progress)
     return tuple(
         Sample(one["softmax"], one["equivalent"], spec, child_seed(seed, draw)) for draw, one in enumerate(found)
