@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import sys
 from os.path import relpath
@@ -36,9 +35,6 @@ extensions = [
 root_doc = "index"
 exclude_patterns = ["_ext", "_static", "gallery/*"]
 nitpicky = True
-# A page that a checkout may lack stands in the navigation as a pattern for its one name, such as `run[s]`. The warning
-# about a pattern without pages has no type in many versions of Sphinx, so `suppress_warnings` does not reach it.
-logging.getLogger("sphinx.sphinx.directives.other").addFilter(lambda record: "glob pattern" not in str(record.msg))
 
 # Pages are plain Markdown that also reads well on its own; headings have the anchors of the usual hosts.
 myst_enable_extensions = ["dollarmath"]

@@ -12,7 +12,7 @@ import freeattn
 from freeattn import report
 from freeattn.cli.files import OutputFile, output_files
 from freeattn.cli.group import say
-from freeattn.cli.options import count_option, file_options, json_option, run_options_from
+from freeattn.cli.options import count_option, draws_option, file_options, json_option, run_options_from, seed_option
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, table_rows, write_csv
 from freeattn.errors import InputError
@@ -35,15 +35,13 @@ Figures: {', '.join(FIGURES)}, {_ALL}.
 \b
 Exit codes: 0 done, 1 a number is not the printed one, 2 bad input.
 """
-_MOST_DRAWS = 1_000_000
-_LARGEST_SEED = 2**64 - 1
 _LARGEST_SCALE = 1_000_000
 
 
 @click.command("reproduce", epilog=_EPILOG, short_help="Published tables and figures, simulated again.")
 @click.argument("figure")
-@count_option("draws", 0, 0, _MOST_DRAWS, "Draws of each layer; 0: as many as the figure needs.")
-@count_option("seed", 0, 0, _LARGEST_SEED, "The same seed gives the same result.")
+@draws_option(0, 0, "Draws of each layer; 0: as many as the figure needs.")
+@seed_option("The same seed gives the same result.")
 @count_option(
     "scale", 0, 0, _LARGEST_SCALE, "Divide all sizes by this, at the same ratios; 1: as published; 0: as the figure "
     "needs to take minutes.",
