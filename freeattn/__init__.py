@@ -56,12 +56,16 @@ _HOME = {
     "MissingExtraError": "freeattn.errors",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]
+_PACKAGES = {"predict": "freeattn.predict"}
+
+__all__ = ["__version__", *sorted({*_HOME, *_PACKAGES})]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
+    if name in _PACKAGES:
+        return importlib.import_module(_PACKAGES[name])
     raise AttributeError(f"module 'freeattn' has no attribute {name!r}")
 
 

@@ -6,9 +6,11 @@ import click
 
 import freeattn
 from freeattn.cli.architectures import architectures_command
+from freeattn.cli.compare import compare_command
 from freeattn.cli.derive import derive_command
 from freeattn.cli.group import CommandGroup
 from freeattn.cli.law import law_command
+from freeattn.cli.predict import predict_command
 from freeattn.cli.verify import verify_command
 
 __all__ = ["commands", "main"]
@@ -20,6 +22,8 @@ Examples:
   freeattn derive --symbolic --format document -o law.tex
   freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
   freeattn architectures llama
+  freeattn predict ridge bert-base --n-tokens 512
+  freeattn compare bert-base bert-large --n-tokens 512
 
 \b
 Exit codes: 0 done, 1 a check failed or a solver did not converge, 2 bad input.
@@ -45,7 +49,9 @@ def commands(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (law_command, derive_command, verify_command, architectures_command):
+for _command in (
+    law_command, derive_command, verify_command, architectures_command, predict_command, compare_command,
+):
     commands.add_command(_command)
 
 

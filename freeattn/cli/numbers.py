@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from freeattn.errors import InputError
 
-__all__ = ["exact_number"]
+__all__ = ["exact_number", "exact_numbers"]
 
 _LONGEST = 1000  # characters; the conversion of longer texts can take long
 _NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?)")  # 3 digits reach every double
@@ -28,3 +28,12 @@ def exact_number(field: str, text: str) -> int | Fraction:
     except ZeroDivisionError:
         raise InputError(field, text, allowed) from None
     return number.numerator if number.denominator == 1 else number
+
+
+def exact_numbers(field: str, text: str) -> tuple[int | Fraction, ...]:
+    """The numbers between the commas of a text.
+
+    Raises:
+        InputError: as `exact_number`.
+    """
+    return tuple(exact_number(field, part) for part in text.split(","))

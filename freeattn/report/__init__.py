@@ -13,6 +13,7 @@ _HOME = {
     "law_tables": "freeattn.report.tables",
     "progress_on_stderr": "freeattn.report.tables",
     "render": "freeattn.report.tables",
+    "rows_table": "freeattn.report.tables",
     "verification_tables": "freeattn.report.tables",
     "check_plot_file": "freeattn.report.plot",
     "density_rows": "freeattn.report.plot",

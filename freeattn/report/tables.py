@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
@@ -17,8 +17,8 @@ from rich.text import Text
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "later_fields", "law_tables", "progress_on_stderr", "render", "sharing_text",
-    "verification_tables",
+    "architectures_table", "edge_kind", "later_fields", "law_tables", "progress_on_stderr", "render", "rows_table",
+    "sharing_text", "verification_tables",
 ]
 
 _PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
@@ -58,6 +58,14 @@ def _table(title: str, *columns: str, left: int = 1, gap: int = 2) -> Table:
     )
     for number, name in enumerate(columns):
         table.add_column(name, justify="left" if number < left else "right", overflow="fold")
+    return table
+
+
+def rows_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
+    """Rows of texts under a title; the first `left` columns are names, the others numbers."""
+    table = _table(title, *columns, left=left)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 

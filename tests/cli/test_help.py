@@ -17,9 +17,12 @@ HEAVY = ("numpy", "sympy", "scipy", "rich", "matplotlib")
 MODEL = ("mpmath", "freeattn.model.attention")
 
 
-@pytest.mark.parametrize("command", ["law", "derive", "verify", "architectures"])
+COMMANDS = ["law", "derive", "verify", "architectures", "predict ridge", "predict flow", "predict shape", "compare"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_each_command_shows_an_example(run, command):
-    outcome = run(command, "--help")
+    outcome = run(*command.split(), "--help")
     assert outcome.code == 0
     assert f"  freeattn {command}" in outcome.out.split("Examples:")[1]
     assert outcome.err == ""
@@ -27,7 +30,7 @@ def test_help_of_each_command_shows_an_example(run, command):
 
 def test_help_of_the_group_shows_an_example_of_each_command_and_how_to_complete(run):
     outcome = run("--help")
-    for command in ("law", "derive", "verify", "architectures"):
+    for command in ("law", "derive", "verify", "architectures", "predict", "compare"):
         assert f"  freeattn {command}" in outcome.out
     assert "_FREEATTN_COMPLETE=bash_source freeattn" in outcome.out
     assert "Exit codes" in outcome.out

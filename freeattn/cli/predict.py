@@ -1,0 +1,151 @@
+"""`freeattn predict`: what a law means for a reader of the features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+import freeattn
+from freeattn import report
+from freeattn.cli.numbers import exact_numbers
+from freeattn.cli.options import json_option, preset_argument, spec_options
+from freeattn.cli.records import dump_json
+from freeattn.cli.spec import build_spec, flag
+from freeattn.report.numbers import number_text
+
+__all__ = ["predict_command"]
+
+_SHOWN_DIGITS = 8  # in tables; JSON has all
+_LEVEL = 0.1
+_SHAPES = {
+    "condition_number": "s_max/s_min",
+    "stable_rank": "over n",
+    "participation_ratio": "over n",
+    "entropy_rank": "over n",
+    "rank_fraction": "over n",
+    "spike_gap": "s_1²/s_2², not centered",
+}
+
+_Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _list_option(field: str, default: str | None, help: str) -> _Option:
+    """An option that takes numbers between commas, read exactly."""
+    def read(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[Any, ...] | None:
+        del context, parameter
+        return None if value is None else exact_numbers(field, value)
+
+    return click.option(
+        flag(field), field, metavar="A,B,…", default=default, show_default=default is not None, help=help, callback=read
+    )
+
+
+@click.group("predict", short_help="Ridge regression, gradient flow and shape, from the law.")
+def predict_command() -> None:
+    """Predictions from the law of a layer, all in the unit of the law of mean one."""
+
+
+@predict_command.command("ridge", short_help="Coefficient error of ridge regression.", epilog="""\b
+Examples:
+  freeattn predict ridge bert-base --n-tokens 512
+  freeattn predict ridge bert-base --n-tokens 512 --penalty 1e-4,1e-2,1 --noise 0.1 --json
+""")
+@preset_argument
+@spec_options
+@_list_option("penalty", "1e-4", "Penalties, in the unit of the law of mean one.")
+@_list_option("noise", "0.1", "Variances of the noise, the signal's being 1.")
+@json_option
+def ridge_command(
+    preset: str | None, penalty: Sequence[Any], noise: Sequence[Any], as_json: bool, **options: Any
+) -> None:
+    """Effective degrees of freedom and coefficient error of ridge regression, and the best penalty for each noise."""
+    law = freeattn.law(build_spec(preset, options))
+    predict = freeattn.predict
+    best = [predict.best_penalty(law, variance) for variance in noise]
+    pairs = [(one, variance, False) for variance in noise for one in penalty]
+    pairs += [(one, variance, True) for one, variance in zip(best, noise, strict=True)]
+    rows = [
+        {
+            "penalty": float(one), "noise": float(variance),
+            "degrees_of_freedom": predict.degrees_of_freedom(law, float(one)),
+            "ridge_error": predict.ridge_error(law, float(one), float(variance)), "best": is_best,
+        }
+        for one, variance, is_best in pairs
+    ]
+    if as_json:
+        click.echo(dump_json({**_head(law, preset), "gamma_out": float(law.spec.gamma_out), "ridge": rows}))
+        return
+    lines = [
+        (*(_text(row[name]) for name in ("penalty", "noise", "degrees_of_freedom", "ridge_error")),
+         "best" if row["best"] else "") for row in rows
+    ]
+    columns = ("penalty", "noise", "degrees of freedom", "ridge error", "")
+    _show(preset, law, columns, lines, left=0)
+
+
+@predict_command.command("flow", short_help="Training loss of gradient flow.", epilog="""\b
+Examples:
+  freeattn predict flow bert-base --n-tokens 512
+  freeattn predict flow bert-base --n-tokens 512 --t 1,10,100 --level 0.5,0.1 --json
+""")
+@preset_argument
+@spec_options
+@_list_option("t", "1,10,100,1000", "Times.")
+@_list_option("level", None, "Levels of the loss to be reached, above its plateau (default: 0.1 where it is).")
+@json_option
+def flow_command(
+    preset: str | None, t: Sequence[Any], level: Sequence[Any] | None, as_json: bool, **options: Any
+) -> None:
+    """Relative training loss of gradient flow at given times, its plateau, and times at which it has given levels."""
+    law = freeattn.law(build_spec(preset, options))
+    plateau = 1 - freeattn.predict.rank_fraction(law)
+    losses = [(float(time), freeattn.predict.flow_loss(law, float(time))) for time in t]
+    if level is None:
+        level = (_LEVEL,) if plateau < _LEVEL else ()
+    arrivals = [(float(one), freeattn.predict.arrival_time(law, float(one))) for one in level]
+    if as_json:
+        record = {
+            "plateau": float(plateau),
+            "loss": [{"t": time, "loss": loss} for time, loss in losses],
+            "arrival": [{"level": one, "t": time} for one, time in arrivals],
+        }
+        click.echo(dump_json({**_head(law, preset), **record}))
+        return
+    lines = [("loss at t", _text(time), _text(loss)) for time, loss in losses]
+    lines += [("time of loss", _text(one), _text(time)) for one, time in arrivals]
+    _show(preset, law, ("", "at", "value"), [*lines, ("plateau", "", _text(plateau))])
+
+
+@predict_command.command("shape", short_help="Condition number and effective ranks.", epilog="""\b
+Examples:
+  freeattn predict shape bert-base --n-tokens 512
+  freeattn predict shape gpt2-medium --n-tokens 512 --json
+""")
+@preset_argument
+@spec_options
+@json_option
+def shape_command(preset: str | None, as_json: bool, **options: Any) -> None:
+    """Condition number, effective ranks, and the gap between the leading singular value and the bulk."""
+    law = freeattn.law(build_spec(preset, options))
+    found = freeattn.predict.shape_numbers(law)
+    if as_json:
+        click.echo(dump_json({**_head(law, preset), **found}))
+        return
+    _show(preset, law, ("", "", "value"), [(name, what, _text(found[name])) for name, what in _SHAPES.items()], left=2)
+
+
+def _head(law: Any, preset: str | None) -> dict[str, Any]:
+    return {"version": freeattn.__version__, "preset": preset, "spec": law.spec.to_dict()}
+
+
+def _text(value: Any) -> str:
+    return "none" if value is None else number_text(value, _SHOWN_DIGITS)
+
+
+def _show(
+    preset: str | None, law: Any, columns: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1
+) -> None:
+    title = f"{preset or 'Attention'}: output {law.spec.output}, law of mean one"
+    click.echo(report.render(report.rows_table(title, columns, lines, left=left)), nl=False)

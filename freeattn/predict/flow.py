@@ -1,0 +1,142 @@
+"""Gradient flow on the features: the training loss as a Laplace transform of the law, and times of arrival.
+
+Gradient flow of ½‖Fv − y‖² from v = 0, with F = M/√m of mean one and a target y independent of F, centered, ‖y‖² = n,
+has the relative loss
+
+    L(t) = ∫ e^{−2tx} dν,        ∫₀^∞ L(t) e^{−st} dt = (1 − w(s/2))/s,        L(∞) = ν({0}).
+
+Source: arXiv 2610.10033, section 5 and appendix C.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from freeattn.errors import ConvergenceError, InputError
+from freeattn.model.precision import own_context
+from freeattn.numerics.law import SpectralLaw
+from freeattn.numerics.law_integrals import LawIntegrals
+from freeattn.numerics.precise_integrals import as_number
+from freeattn.predict.inputs import (
+    DOUBLE_DIGITS,
+    atom_at_zero,
+    checked_digits,
+    mean_one_integrals,
+    numbers,
+    one_number,
+    result_of,
+    spectral_law,
+)
+from freeattn.predict.laplace import PreciseLoss
+
+__all__ = ["arrival_time", "flow_loss"]
+
+Array = NDArray[np.float64]
+
+_GUARD_DIGITS = 5
+_STEPS = 200
+_TOLERANCE = 1e-14  # of log t: what rounding of the loss allows
+_LATEST = 1e30  # the pieces of the integrals start at 1e-36 of the support, or nearer to 0
+_GRID = 140  # intervals in which the arrival is looked for, from 1e-20 to the latest time
+
+
+def flow_loss(law: SpectralLaw, t: ArrayLike, *, digits: int = DOUBLE_DIGITS) -> Any:
+    """L(t) = ∫ e^{−2tx} dν: training loss at time t of gradient flow, relative to that at t = 0.
+
+    Args:
+        law: any law on [0, ∞); it is divided by its mean.
+        t: times from 0 to 1e30, any shape. The loss tends to the atom at 0, and like a power of t from a hard edge.
+        digits: beyond 15, the answer is one mpmath number, for one t > 0.
+
+    Raises:
+        InputError: for values that are not allowed.
+        ConvergenceError: when the digits are not reached.
+    """
+    law = spectral_law(law)
+    if checked_digits(digits) > DOUBLE_DIGITS:
+        working = digits + _GUARD_DIGITS
+        return result_of(PreciseLoss(law.normalized(), working)(one_number("t", t, working)), digits)
+    times = numbers("t", t)
+    if (times > _LATEST).any():
+        raise InputError("t", float(times.max()), f"times up to {_LATEST:g}")
+    values = mean_one_integrals(law)(_decay, times.ravel())
+    return float(values[0]) if times.ndim == 0 else values.reshape(times.shape)
+
+
+def arrival_time(law: SpectralLaw, level: Any, *, digits: int = DOUBLE_DIGITS) -> Any:
+    """The time t at which L(t) = level.
+
+    Args:
+        law: any law on [0, ∞); it is divided by its mean.
+        level: above the plateau, which is the atom at 0, and at most 1.
+        digits: beyond 15, the answer is an mpmath number.
+
+    Raises:
+        InputError: for a level that the loss never has.
+        ConvergenceError: when the time is beyond 1e30, or the digits are not reached.
+    """
+    law = spectral_law(law)
+    digits = checked_digits(digits)
+    wanted = one_number("level", level, digits + _GUARD_DIGITS) if digits > DOUBLE_DIGITS else _level(level)
+    plateau = atom_at_zero(law)
+    if not as_number(own_context(digits + _GUARD_DIGITS), plateau) < wanted <= 1:
+        raise InputError("level", level, f"a number above the plateau {float(plateau):.6g} of the loss, and at most 1")
+    if wanted == 1:
+        return 0.0 if digits == DOUBLE_DIGITS else result_of(0, digits)
+    time = _arrival(mean_one_integrals(law), float(wanted) - float(plateau))
+    return time if digits == DOUBLE_DIGITS else _precise_arrival(law, wanted, time, digits)
+
+
+def _level(level: Any) -> float:
+    value = numbers("level", level)
+    if value.ndim:
+        raise InputError("level", level, "one number")
+    return float(value)
+
+
+def _decay(x: Array, t: Array) -> Array:
+    return np.exp(-2 * t * x)
+
+
+def _above_plateau(integrals: LawIntegrals, log_t: Array) -> tuple[Array, Array]:
+    """L − L(∞) at t = e^u, and its derivative with respect to u."""
+    times = np.exp(log_t)
+    loss = integrals(lambda x, t: np.where(x > 0, _decay(x, t), 0.0), times)
+    slope = integrals(lambda x, t: -2 * t * x * _decay(x, t), times)
+    return loss, slope
+
+
+def _arrival(integrals: LawIntegrals, excess: float) -> float:
+    """Newton for log(L − L(∞)) in log t, kept inside a bracket."""
+    grid = np.linspace(np.log(1e-20), np.log(_LATEST), _GRID + 1)
+    loss, _ = _above_plateau(integrals, grid)
+    after = int(np.searchsorted(-loss, -excess))
+    if not 0 < after < grid.size:
+        raise ConvergenceError("the time of arrival", None, None, f"it is beyond {_LATEST:g}: take a higher level")
+    low, high = grid[after - 1], grid[after]
+    u = (low + high) / 2
+    for _ in range(_STEPS):
+        value, slope = (float(part[0]) for part in _above_plateau(integrals, np.array([u])))
+        low, high = (u, high) if value > excess else (low, u)
+        step = value * np.log(value / excess) / -slope if value > 0 and slope < 0 else np.inf
+        following = u + step if low < u + step < high else (low + high) / 2
+        if abs(following - u) <= _TOLERANCE:
+            return float(np.exp(following))
+        u = following
+    raise ConvergenceError("the time of arrival", abs(following - u), _TOLERANCE, "the level is too near the plateau")
+
+
+def _precise_arrival(law: SpectralLaw, level: Any, start: float, digits: int) -> Any:
+    """Newton for L(t) = level from the double."""
+    working = digits + _GUARD_DIGITS
+    loss, context = PreciseLoss(law.normalized(), working), own_context(working)
+    t = context.mpf(start)
+    for _ in range(_STEPS):
+        step = (loss(t) - level) / loss(t, derivative=1)
+        t = t - step
+        if abs(step) <= t * context.mpf(10) ** -digits:
+            return result_of(t, digits)
+    raise ConvergenceError("the time of arrival", float(abs(step / t)), 10.0**-digits, "ask for fewer digits")

@@ -1,0 +1,155 @@
+"""Exact derivatives of predictions with respect to the ratios of a layer and to β.
+
+Nothing is differenced: with ∂w/∂p from the scalar equation of the law (`numerics.implicit`),
+
+    ∂E_λ/∂p = −(∂w/∂p)/γ + (λ/γ − σ²) ∂w'/∂p + (w − λw')/γ² (∂γ/∂p),        γ = γ_O,
+    ∂L/∂p(t) = inverse Laplace transform of −(∂w/∂p)(s/2)/s at t,             ∂t*/∂p = −(∂L/∂p)/(∂L/∂t) at t*.
+
+All for the law of mean one. Covered: layers with a closed law, and β where θ₁ and θ₂ have closed forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from freeattn.errors import InputError
+from freeattn.model.precision import own_context
+from freeattn.numerics.implicit import ImplicitEquation
+from freeattn.numerics.law import SpectralLaw
+from freeattn.numerics.precise_integrals import as_number
+from freeattn.predict.flow import arrival_time
+from freeattn.predict.inputs import DOUBLE_DIGITS, checked_digits, one_number, out_ratio, result_of, spectral_law
+from freeattn.predict.laplace import PreciseLoss, talbot
+
+__all__ = ["Sensitivities", "sensitivities"]
+
+_GUARD_DIGITS = 5
+_NEAR = 1e-7  # relative distance from an edge at which m is taken, outside the band
+
+
+@dataclass(frozen=True)
+class Sensitivities:
+    """Derivatives of the predictions of one law; every method gives one number (or list) for each parameter.
+
+    Attributes:
+        law: the law of a layer with a closed law.
+        digits: of the results: floats for 15, mpmath numbers beyond.
+        parameters: names among gamma_key, gamma_value, gamma_out, n_heads (at fixed ratios), beta; gamma_kv for a head
+            sum.
+    """
+
+    law: SpectralLaw
+    digits: int = DOUBLE_DIGITS
+
+    @cached_property
+    def _equation(self) -> ImplicitEquation:
+        return ImplicitEquation(self.law.spec)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What can be varied."""
+        return self._equation.parameters
+
+    @property
+    def _working(self) -> int:
+        return self.digits + _GUARD_DIGITS
+
+    def degrees_of_freedom(self, penalty: Any = 1e-4, *, derivative: int = 0) -> dict[str, Any]:
+        """∂w/∂p at fixed λ > 0, or ∂w'/∂p with derivative=1."""
+        if derivative not in (0, 1) or isinstance(derivative, bool):
+            raise InputError("derivative", derivative, "0 or 1")
+        point, w = self._dof(penalty)
+        return self._each(lambda name: self._equation.slopes(name, point, w, self._working)[1 + derivative])
+
+    def ridge_error(self, penalty: Any = 1e-4, noise: Any = 0.1) -> dict[str, Any]:
+        """∂E_λ/∂p at fixed λ > 0 and σ² > 0, of a layer with an output map."""
+        point, w = self._dof(penalty)
+        context = own_context(self._working)
+        gamma = as_number(context, out_ratio(self.law, None))
+        variance = one_number("noise", noise, self._working)
+
+        def change(name: str) -> Any:
+            slope, of_w, of_slope = self._equation.slopes(name, point, w, self._working)
+            direct = (w - point * slope) / gamma**2 if name == "gamma_out" else 0
+            return -of_w / gamma + (point / gamma - variance) * of_slope + direct
+
+        return self._each(change)
+
+    def flow_loss(self, t: Any) -> dict[str, Any]:
+        """∂L/∂p at fixed t > 0."""
+        change = self._loss_changes(one_number("t", t, self._working))
+        return self._each(change)
+
+    def arrival_time(self, level: Any) -> dict[str, Any]:
+        """∂t*/∂p where L(t*) = level < 1."""
+        working = self._working
+        time = one_number("level", arrival_time(self.law, level, digits=working), working)
+        rate = PreciseLoss(self.law.normalized(), working)(time, derivative=1)
+        change = self._loss_changes(time)
+        return self._each(lambda name: -change(name) / rate)
+
+    def moments(self, order: int) -> dict[str, list[Any]]:
+        """∂m_k/∂p for k = 1 … order, of the law of mean one (0 for the first)."""
+        if isinstance(order, bool) or not isinstance(order, int) or order < 1:
+            raise InputError("order", order, "a positive integer")
+        return {
+            name: [self._rounded(v) for v in self._equation.moments(name, order, self._working)]
+            for name in self.parameters
+        }
+
+    def edges(self) -> dict[str, list[tuple[Any, Any]]]:
+        """∂x/∂p for both ends of each band of the law of mean one; 0 at a hard edge, which stays at 0."""
+        law = self.law.normalized()
+        bands = law.edges_to(self._working)
+
+        def change(name: str, x: Any, side: int) -> Any:
+            if x == 0:
+                return x
+            near = float(x) * (1 + side * _NEAR)
+            return self._equation.edge(name, x, 1 + near * law.stieltjes(near).real, self._working)
+
+        return {
+            name: [(self._rounded(change(name, low, -1)), self._rounded(change(name, high, 1))) for low, high in bands]
+            for name in self.parameters
+        }
+
+    def _each(self, change: Callable[[str], Any]) -> dict[str, Any]:
+        return {name: self._rounded(change(name)) for name in self.parameters}
+
+    def _rounded(self, value: Any) -> Any:
+        return float(value) if self.digits == DOUBLE_DIGITS else result_of(value, self.digits)
+
+    def _dof(self, penalty: Any) -> tuple[Any, Any]:
+        point = one_number("penalty", penalty, self._working)
+        return point, self._w(point, self._working)
+
+    def _w(self, point: Any, digits: int) -> Any:
+        context = own_context(digits)
+        point = context.convert(point)
+        return 1 - point * as_number(context, self.law.normalized().stieltjes(-point, digits=digits))
+
+    def _loss_changes(self, time: Any) -> Callable[[str], Any]:
+        """∂L/∂p by the name of p; values of w are kept for the next parameter."""
+        kept: dict[tuple[Any, int], Any] = {}
+
+        def transform(name: str, s: Any, digits: int) -> Any:
+            if (s, digits) not in kept:
+                kept[s, digits] = self._w(s / 2, digits)
+            return -self._equation.change(name, s / 2, kept[s, digits], digits) / s
+
+        return lambda name: talbot(partial(transform, name), time, self._working)
+
+
+def sensitivities(law: SpectralLaw, *, digits: int = DOUBLE_DIGITS) -> Sensitivities:
+    """Derivatives of the predictions from this law with respect to its ratios and to β.
+
+    Raises:
+        InputError: for anything but a law on [0, ∞).
+        NotCoveredError: for a law that is not a closed law of a layer.
+    """
+    found = Sensitivities(spectral_law(law), checked_digits(digits))
+    found.parameters  # noqa: B018  refuse what is not covered at once
+    return found

@@ -1,0 +1,148 @@
+"""Derivatives of predictions against central differences of numbers with many digits."""
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+import freeattn as fa
+from freeattn.errors import InputError, NotCoveredError
+from freeattn.predict import arrival_time, degrees_of_freedom, flow_loss, ridge_error, sensitivities
+
+STEP = Fraction(1, 10**9)
+CASES = {
+    "mha": ({"gamma_key": Fraction(3, 2), "gamma_value": Fraction(5, 4), "gamma_out": Fraction(7, 4)}, {}),
+    "keys are values": (
+        {"gamma_key": Fraction(3, 2), "gamma_out": Fraction(5, 4)}, {"n_heads": 4, "tie": "key-value"},
+    ),
+    "attention": ({"gamma_key": Fraction(1, 4)}, {"n_heads": 16, "output": "attention"}),
+}
+CASES["mha"][1]["n_heads"] = 6
+
+
+def law_of(name, beta=1, **changes):
+    ratios, fields = CASES[name]
+    ratios = {**ratios, **changes}
+    if fields.get("tie") == "key-value":
+        ratios["gamma_value"] = ratios["gamma_key"]
+    return fa.law(fa.Attention.from_ratios(**ratios, beta=beta, **fields))
+
+
+def differences(name, number, only=()):
+    """Central difference of a number with at least 28 digits, for each ratio and β: exact to about 1e-16."""
+    for parameter, value in {**CASES[name][0], "beta": Fraction(1)}.items():
+        if only and parameter not in only:
+            continue
+        above, below = (number(law_of(name, **{parameter: value + sign * STEP})) for sign in (1, -1))
+        context = above.context
+        yield parameter, float((context.convert(above) - context.convert(below)) / (2 * context.mpf(10) ** -9))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return {name: sensitivities(law_of(name)) for name in CASES}
+
+
+def agree(changes, expected, rel=1e-12):
+    for parameter, difference in expected:
+        assert changes[parameter] == pytest.approx(difference, rel=rel, abs=1e-13), parameter
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_degrees_of_freedom(found, name):
+    for derivative in (0, 1):
+        agree(
+            found[name].degrees_of_freedom(0.01, derivative=derivative),
+            differences(name, lambda law, k=derivative: degrees_of_freedom(law, "0.01", derivative=k, digits=30)),
+            rel=1e-11,
+        )
+
+
+@pytest.mark.parametrize("name", ["mha", "keys are values"])
+def test_ridge_error(found, name):
+    agree(
+        found[name].ridge_error("0.01", "0.1"),
+        differences(name, lambda law: ridge_error(law, "0.01", "0.1", digits=30)), rel=1e-11,
+    )
+
+
+@pytest.mark.parametrize("name", ["mha", "attention"])
+def test_moments(found, name):
+    changes = found[name].moments(4)
+    for k in range(4):
+        agree(
+            {parameter: values[k] for parameter, values in changes.items()},
+            differences(name, lambda law, k=k: law.normalized().moments(4, digits=30)[k]),
+        )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_edges(found, name):
+    changes = found[name].edges()
+    bands = len(found[name].law.edges)
+    assert bands == (2 if name == "attention" else 1)
+    for band in range(bands):
+        for side in (0, 1):
+            agree(
+                {parameter: values[band][side] for parameter, values in changes.items()},
+                differences(name, lambda law, b=band, s=side: law.normalized().edges_to(30)[b][s]), rel=1e-11,
+            )
+
+
+@pytest.mark.slow
+def test_flow_loss_and_arrival(found):
+    agree(
+        found["mha"].flow_loss(2),
+        differences("mha", lambda law: flow_loss(law, 2, digits=24), only=("gamma_key", "beta")), rel=1e-10,
+    )
+    agree(
+        found["mha"].arrival_time("0.2"),
+        differences("mha", lambda law: arrival_time(law, "0.2", digits=24), only=("gamma_out",)), rel=1e-10,
+    )
+
+
+def test_moving_plateau():
+    """A rank below n: the plateau moves with the ratio that sets it, one for one, and with no other."""
+    law = fa.law(fa.Attention.from_ratios(2, 2, Fraction(1, 3), n_heads=8))
+    changes = sensitivities(law).flow_loss(10**5)
+    assert changes["gamma_out"] == pytest.approx(-1, rel=1e-12)
+    assert changes["gamma_value"] == pytest.approx(0, abs=1e-12)
+
+
+def test_many_digits(found):
+    plain = found["mha"].degrees_of_freedom("0.01")
+    precise = sensitivities(found["mha"].law, digits=30).degrees_of_freedom("0.01")
+    finer = sensitivities(found["mha"].law, digits=40).degrees_of_freedom("0.01")
+    for name, value in precise.items():
+        assert isinstance(value, mpmath.ctx_mp_python._mpf)
+        assert abs(value - finer[name]) < 1e-28 * abs(finer[name])
+        assert plain[name] == pytest.approx(float(value), rel=1e-14)
+
+
+def test_heads_at_fixed_ratios():
+    """∂/∂h between neighbouring numbers of heads: a smooth function of 1/h."""
+    errors = [ridge_error(fa.law(fa.Attention.from_ratios(2, 2, 2, n_heads=h)), 0.01) for h in (39, 40, 41)]
+    slope = sensitivities(fa.law(fa.Attention.from_ratios(2, 2, 2, n_heads=40))).ridge_error("0.01")["n_heads"]
+    assert slope == pytest.approx((errors[2] - errors[0]) / 2, rel=2e-3)
+
+
+def test_hard_edges_stay():
+    changes = sensitivities(fa.law(fa.Attention.from_ratios(1, 1, 2, n_heads=4))).edges()
+    assert all(band[0][0] == 0 for band in changes.values())
+    assert all(np.isfinite(band[0][1]) for band in changes.values())
+
+
+def test_what_is_not_covered(found):
+    gaussian = fa.Attention.from_ratios(1, 1, 1, n_heads=4, inputs="gaussian")
+    with pytest.raises(NotCoveredError, match="layers with a closed law"):
+        sensitivities(fa.law(gaussian))
+    sigmoid = sensitivities(fa.law(fa.Attention.from_ratios(2, 2, 2, n_heads=4, scores="sigmoid")))
+    with pytest.raises(NotCoveredError, match="sigmoid"):
+        sigmoid.ridge_error()
+    with pytest.raises(InputError, match="penalty = 0"):
+        found["mha"].ridge_error(0)
+    with pytest.raises(InputError, match="order = 0"):
+        found["mha"].moments(0)
+    with pytest.raises(InputError, match="gamma_out = None"):
+        found["attention"].ridge_error()
