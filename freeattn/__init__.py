@@ -47,6 +47,7 @@ _HOME = {
     "free_compression": "freeattn.numerics.free_convolutions",
     "sample": "freeattn.evidence.simulate",
     "verify": "freeattn.evidence.simulate",
+    "html_report": "freeattn.findings.collect",
     "FreeattnError": "freeattn.errors",
     "InputError": "freeattn.errors",
     "NotCoveredError": "freeattn.errors",

@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "evidence": {"errors", "model", "numerics"},
     "predict": {"errors", "model", "numerics"},
     "report": {"errors"},
+    "findings": {"freeattn", "errors", "model", "theory", "numerics", "predict", "evidence", "report"},
     "cli": {"freeattn", "errors", "model", "report"},
 }
 # Modules that are held tighter than their package: what checks a law shares no step with what derives it, and a
@@ -49,7 +50,10 @@ TIGHTER = {
     "freeattn.evidence.published": {"errors", "model"},
 }
 # Imports inside functions: the optional dependency at its one place.
-INSIDE_FUNCTIONS = {("freeattn.report.plot", "matplotlib")}
+INSIDE_FUNCTIONS = {
+    ("freeattn.report.plot", "matplotlib"),
+    *(("freeattn.report.extra", library) for library in ("jinja2", "latex2mathml", "plotly")),
+}
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
 # numba only for compiled equations.
 BY_NAME = {
@@ -60,11 +64,14 @@ BRIDGE = "freeattn.numerics.compile"  # the one module that may import both symp
 # Only these packages may import the library at all.
 AT_HOME = {
     "sympy": {"theory", "numerics"},
-    "numpy": {"numerics", "evidence", "predict", "report"},
+    "numpy": {"numerics", "evidence", "predict", "report", "findings"},
     "scipy": {"numerics", "evidence"},
     "flint": {"theory", "numerics"},
     "numba": {"numerics"},
     "matplotlib": {"report"},
+    "jinja2": {"report"},
+    "latex2mathml": {"report"},
+    "plotly": {"report"},
     "rich": {"report"},
     "click": {"cli"},
 }

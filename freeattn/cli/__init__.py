@@ -11,6 +11,7 @@ from freeattn.cli.derive import derive_command
 from freeattn.cli.group import CommandGroup
 from freeattn.cli.law import law_command
 from freeattn.cli.predict import predict_command
+from freeattn.cli.report import report_command
 from freeattn.cli.verify import verify_command
 
 __all__ = ["commands", "main"]
@@ -24,6 +25,7 @@ Examples:
   freeattn architectures llama
   freeattn predict ridge bert-base --n-tokens 512
   freeattn compare bert-base bert-large --n-tokens 512
+  freeattn report bert-base --n-tokens 512 -o bert-base.html
 
 \b
 Exit codes: 0 done, 1 a check failed or a solver did not converge, 2 bad input.
@@ -51,6 +53,7 @@ def commands(context: click.Context) -> None:
 
 for _command in (
     law_command, derive_command, verify_command, architectures_command, predict_command, compare_command,
+    report_command,
 ):
     commands.add_command(_command)
 

@@ -1,4 +1,4 @@
-"""Say it and show it: tables, plots and LaTeX of laws and verifications.
+"""Say it and show it: tables, plots and pages of laws and verifications.
 
 Names load when first used (PEP 562): tables bring rich, plots bring numpy and, when one is drawn, matplotlib.
 """
@@ -17,6 +17,8 @@ _HOME = {
     "verification_tables": "freeattn.report.tables",
     "check_plot_file": "freeattn.report.plot",
     "density_rows": "freeattn.report.plot",
+    "check_html_libraries": "freeattn.report.html",
+    "HtmlReport": "freeattn.report.html",
     "law_grid": "freeattn.report.plot",
     "plot_law": "freeattn.report.plot",
     "save_law_plot": "freeattn.report.plot",
