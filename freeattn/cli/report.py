@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -16,7 +15,7 @@ from freeattn.cli.group import say
 from freeattn.cli.numbers import exact_number
 from freeattn.cli.options import count_option, json_option, spec_options
 from freeattn.cli.records import dump_json
-from freeattn.cli.spec import Layer, build_layer, named_layer
+from freeattn.cli.spec import Layer, build_layer, flag, named_layer
 from freeattn.errors import InputError
 
 __all__ = ["report_command"]
@@ -30,7 +29,6 @@ Examples:
 """
 _MOST_DRAWS = 1000
 _LARGEST_SEED = 2**64 - 1
-_MARKS = ("-o", "--force", "--json")  # options that change nothing of the page
 
 
 @click.command("report", epilog=_EPILOG, short_help="One HTML page: law, predictions, evidence, derivation.")
@@ -56,9 +54,11 @@ def report_command(
     files = output_files(force, {"-o": out_file})
     report.check_html_libraries()
     names, built = _layers(layers, options)
+    settings = {"draws": draws, "seed": seed, "noise": noise}
     page = freeattn.html_report(
-        *(layer.spec for layer in built), names=names, draws=draws, seed=seed, noise=float(exact_number("noise", noise)),
-        command=_command(), notes={name: layer.lines for name, layer in zip(names, built, strict=True)},
+        *(layer.spec for layer in built), names=names, draws=draws, seed=seed,
+        noise=float(exact_number("noise", noise)), command=_command(layers, settings, options),
+        notes={name: layer.lines for name, layer in zip(names, built, strict=True)},
     )
     with files["-o"].writing() as path:
         page.save(path)
@@ -69,19 +69,20 @@ def report_command(
 
 
 def _layers(layers: Sequence[str], options: dict[str, Any]) -> tuple[list[str], list[Layer]]:
-    """The layers and what they are called: as typed, or "layer" for options alone."""
+    """The layers and their names: "layer" for options alone, the preset or file, or all that was typed if that differs."""
     if not layers:
         return ["layer"], [build_layer(None, options)]
     if len(set(layers)) < len(layers):
         raise InputError("layers", " ".join(layers), "different layers")
-    return list(layers), [named_layer(text, options) for text in layers]
+    short = [text.partition(":")[0] for text in layers]
+    names = short if len(set(short)) == len(short) else list(layers)
+    return names, [named_layer(text, options) for text in layers]
 
 
-def _command() -> str:
-    """The line that makes the page again, without what names its file."""
-    words, skip = [], False
-    for word in sys.argv[1:]:
-        if not skip and word not in _MARKS:
-            words.append(word)
-        skip = word == "-o"
-    return shlex.join(["freeattn", *words, "-o", "report.html"])
+def _command(layers: Sequence[str], settings: Mapping[str, object], options: Mapping[str, Any]) -> str:
+    """The line that makes the page again: every setting, and the options that were given."""
+    words = ["freeattn", "report", *layers]
+    for field, value in {**options, **settings}.items():
+        if value not in (None, False):
+            words += [flag(field)] if value is True else [flag(field), str(value)]
+    return shlex.join([*words, "-o", "report.html"])

@@ -14,7 +14,9 @@ from freeattn.errors import InputError
 if TYPE_CHECKING:  # the model loads when a specification is built, not for --help
     from freeattn.model.attention import Attention
 
-__all__ = ["CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "named_layer", "typed_fields"]
+__all__ = [
+    "CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "named_layer", "typed_fields",
+]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "inputs": ("orthogonal", "gaussian"),

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from freeattn import __version__
 from freeattn.errors import InputError
 from freeattn.findings.derivations import derived
-from freeattn.findings.layers import architecture_facts
 from freeattn.findings.laws import density_data, law_facts, spike_of
+from freeattn.findings.layers import architecture_facts
 from freeattn.findings.predictions import predictions
 from freeattn.findings.simulations import MOST_ENTRIES, simulation
 from freeattn.model.attention import Attention
@@ -93,7 +94,8 @@ def _checked(specs: Sequence[object], names: Sequence[str] | None, draws: object
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     """Names that occur more than once get a number."""
     return tuple(
-        name if names.count(name) == 1 else f"{name} ({names[:place].count(name) + 1})" for place, name in enumerate(names)
+        name if names.count(name) == 1 else f"{name} ({names[:place].count(name) + 1})"
+        for place, name in enumerate(names)
     )
 
 
@@ -119,7 +121,12 @@ def _python_line(names: Sequence[str], draws: int, seed: int, noise: float) -> s
 
 
 def _versions() -> tuple[tuple[str, str], ...]:
-    return (("Python", platform.python_version()), *((name, version(name)) for name in _PACKAGES))
+    """Of Python and of the packages that are installed."""
+    found = [("Python", platform.python_version())]
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found.append((name, version(name)))
+    return tuple(found)
 
 
 def _date() -> str | None:

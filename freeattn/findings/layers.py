@@ -38,4 +38,4 @@ def _initialization(spec: Attention) -> Iterator[Fact]:
         yield Fact("initial beta", "not known", str(error))
     else:
         yield Fact("initial beta", initial.value, "; ".join(filter(None, (initial.rule, initial.note))))
-    yield Fact("published by", record.source)
+    yield Fact("source", record.source)

@@ -17,7 +17,7 @@ from freeattn.report.data import Evidence
 
 __all__ = ["MOST_ENTRIES", "Simulation", "simulation"]
 
-MOST_ENTRIES = 60_000_000  # of attention matrices in a report: half a minute on one core
+MOST_ENTRIES = 180_000_000  # of attention matrices in a report: half a minute on one core
 _LEAST_TOKENS = 96  # below, finite size says more than the law
 _SHARE = "more than the {most:.3g} entries of attention matrices that a report takes for this layer"
 
@@ -46,7 +46,8 @@ def simulation(spec: Attention, law: SpectralLaw, draws: int, seed: int, most_en
             "and its widths do not allow one that is small enough. Use freeattn verify."
         )
     found = verify(smaller, draws=draws, seed=seed, law=law)
-    sentences = [_size_sentence(spec, smaller, draws, most_entries), *found.warnings]
+    warnings = (f"{one[:1].upper()}{one[1:]}." for one in found.warnings)
+    sentences = [_size_sentence(spec, smaller, draws, most_entries), *warnings]
     rows: tuple[dict[str, Any], ...] = tuple(found.rows())
     return Simulation(Evidence(rows, tuple(sentences), found.passed), tuple(one.softmax for one in found.samples))
 
@@ -76,5 +77,5 @@ def _size_sentence(spec: Attention, drawn: Attention, draws: int, most_entries: 
         return f"{size}, the size of the layer."
     return (
         f"{size} in place of {spec.n_tokens}, with all ratios of the layer (so the law is the same): at full size "
-        f"{draws} draws take {_SHARE.format(most=most_entries)}. Deviations at finite size are larger than at full size."
+        f"{draws} draws take {_SHARE.format(most=most_entries)}. Deviations are larger than at full size."
     )

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 from freeattn.report.numbers import number_text
 
 __all__ = [
-    "Curve", "Derived", "Evidence", "Fact", "Formula", "Histogram", "LayerData", "Piece", "ReportData", "StepData", "Value",
+    "Curve", "DensityData", "Derived", "Evidence", "Fact", "Formula", "Histogram", "LayerData", "Piece", "ReportData",
+    "StepData", "Value",
 ]
 
 Value: TypeAlias = "int | float | Fraction | str | None"
@@ -208,7 +209,8 @@ def _layer_record(layer: LayerData) -> dict[str, Any]:
     }
     return {
         "name": layer.name, "spec": layer.record, **tables, "spike": layer.spike,
-        "not_modelled": list(layer.not_modelled), "notes": list(layer.notes), "evidence": dataclasses.asdict(layer.evidence),
+        "not_modelled": list(layer.not_modelled), "notes": list(layer.notes),
+        "evidence": dataclasses.asdict(layer.evidence),
     }
 
 

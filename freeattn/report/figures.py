@@ -13,6 +13,7 @@ __all__ = ["Axis", "Figure", "Series", "View", "figures_of"]
 _HEADROOM = 1.12
 _TALLEST = 2.0  # peak over highest mean in a bin from which on a hard edge is cut off
 _CUT_AT = 1.5  # times that mean
+_WIDE = 1e-2  # left over right end below which the logarithmic axis is shown first
 _LEAST_LOSS = 1e-6  # a logarithmic axis of losses goes down to here
 _WIDEST_ERROR = 1e3  # errors of ridge regression that a figure shows, over the least one
 
@@ -64,7 +65,8 @@ class Figure:
     Attributes:
         key: an identifier for anchors.
         title, description: for captions, and for readers who do not see it.
-        columns: name of the argument, then one for each curve, in the table of its numbers.
+        argument: what stands on the horizontal axis, for the table of its numbers.
+        views: the first is shown first.
     """
 
     key: str
@@ -73,6 +75,11 @@ class Figure:
     argument: str
     views: tuple[View, ...]
 
+    @property
+    def bars(self) -> bool:
+        """True when there are histograms."""
+        return any(one.kind == "bars" for view in self.views for one in view.series)
+
 
 def figures_of(data: ReportData) -> tuple[Figure, ...]:
     """Density, ridge error, degrees of freedom and loss, as far as the layers have them."""
@@ -80,7 +87,7 @@ def figures_of(data: ReportData) -> tuple[Figure, ...]:
     ridge = [(k, layer.name, layer.ridge) for k, layer in enumerate(data.layers) if layer.ridge is not None]
     freedom = [(k, layer.name, layer.freedom) for k, layer in enumerate(data.layers) if layer.freedom is not None]
     loss = [(k, layer.name, layer.loss) for k, layer in enumerate(data.layers) if layer.loss is not None]
-    penalty = "penalty λ, in the unit of the law of mean one"
+    penalty = "penalty λ"
     if ridge:
         found.append(_predicted(
             "ridge", "Error of ridge regression",
@@ -105,14 +112,16 @@ def figures_of(data: ReportData) -> tuple[Figure, ...]:
 
 
 def _density(layers: Sequence[LayerData]) -> Figure:
-    views = tuple(_density_view(layers, place, name) for place, name in enumerate(("linear", "logarithmic")))
+    views = [_density_view(layers, place, name) for place, name in enumerate(("linear", "logarithmic"))]
+    if any(x[0] < _WIDE * x[-1] for x in (layer.densities[0].curve.x for layer in layers)):
+        views.reverse()
     drawn = any(layer.densities[0].sample for layer in layers)
     histogram = " over histograms of simulated softmax attention" if drawn else ""
     return Figure(
         "density", "Density of the law of mean one",
-        f"Density of squared singular values over their mean{histogram}. Vertical lines mark atoms and, on the "
-        "logarithmic axis, the leading squared singular value of the output that is not centered. On the logarithmic axis "
-        "it is the density of the logarithm, x ρ(x).", "x", views,
+        f"Density of squared singular values over their mean{histogram}. Bars on the axis are the bands; vertical lines "
+        "mark atoms and, on the logarithmic axis, the leading squared singular value of the output that is not "
+        "centered. On the logarithmic axis it is the density of the logarithm, x ρ(x).", "x", tuple(views),
     )
 
 
@@ -122,7 +131,7 @@ def _density_view(layers: Sequence[LayerData], place: int, name: str) -> View:
     series = [one for k, layer in enumerate(layers) for one in _density_series(k, layer, layer.densities[place])]
     low = min(one.means.edges[0] for one in chosen)
     high = max([one.means.edges[-1] for one in chosen] + [s.x[0] * 1.3 for s in series if s.kind == "line" and log])
-    x = Axis("squared singular value over the mean, x", low if log else min(low, 0.0), high, log)
+    x = Axis("x, squared singular value / mean", low if log else min(low, 0.0), high, log)
     top = _HEADROOM * max(_height(one) for one in chosen)
     return View(name, x, Axis("x ρ(x)" if log else "density ρ(x)", 0.0, top), tuple(series))
 
@@ -132,6 +141,9 @@ def _density_series(place: int, layer: LayerData, density: DensityData) -> Itera
         beyond = f", {density.sample.beyond} values beyond the axis" if density.sample.beyond else ""
         label = f"{layer.name}: simulated{beyond}"
         yield Series("bars", label, place, density.sample.edges, density.sample.heights)
+    for first, last in density.curve.pieces:
+        ends = (density.curve.x[first], density.curve.x[last - 1])
+        yield Series("band", f"{layer.name}: band", place, ends, note=f"band from {ends[0]:.6g} to {ends[1]:.6g}")
     yield Series("curve", f"{layer.name}: law", place, density.curve.x, density.curve.y, density.curve.pieces)
     for location, weight in layer.atoms:
         if location > 0 or not density.log:

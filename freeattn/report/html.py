@@ -195,10 +195,9 @@ def _series_record(one: Series) -> dict[str, Any]:
         points += bars_outline(one)
     for first, last in one.pieces:
         points += [*zip(one.x[first:last], one.y[first:last], strict=True), (None, None)]  # a gap
-    x = list(one.x) if one.kind == "line" else [_short(x) for x, _ in points]
-    return {
-        "kind": one.kind, "label": one.label, "layer": one.layer, "note": one.note, "x": x, "y": [_short(y) for _, y in points]
-    }
+    x = list(one.x) if one.kind in ("line", "band") else [_short(x) for x, _ in points]
+    y = [_short(y) for _, y in points]
+    return {"kind": one.kind, "label": one.label, "layer": one.layer, "note": one.note, "x": x, "y": y}
 
 
 def _short(value: float | None) -> float | None:

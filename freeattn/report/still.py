@@ -13,6 +13,7 @@ __all__ = ["svg_of"]
 _WIDTH, _HEIGHT = 720, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 12, 46
 _TICKS = 6  # about so many on a linear axis
+_BAND = 4  # height of the bar that is a band, one above the other for several layers
 _NICE = (1, 2, 2.5, 5, 10)
 
 
@@ -26,7 +27,9 @@ def svg_of(figure: Figure, view: View, number: int) -> str:
         f'<desc id="{name}-description">{escape(_described(figure, view))}</desc>',
         f'<clipPath id="{name}-frame"><rect x="{_LEFT}" y="{_TOP}" width="{_WIDTH - _LEFT - _RIGHT}" '
         f'height="{_HEIGHT - _TOP - _BOTTOM}"/></clipPath>',
-        *_grid(view), f'<g clip-path="url(#{name}-frame)">', *(_drawn(one, view) for one in view.series), "</g>", "</svg>",
+        *_grid(view),
+        f'<g clip-path="url(#{name}-frame)">', *(_drawn(one, view) for one in view.series), "</g>",
+        "</svg>",
     ]
     return "\n".join(parts)
 
@@ -65,6 +68,9 @@ def _drawn(one: Series, view: View) -> str:
         return f'<path {mark} d="{_path(bars_outline(one), view)}Z"/>'
     if one.kind == "line":
         return f'<path {mark} d="M{_x(one.x[0], view)} {_HEIGHT - _BOTTOM}V{_TOP}"/>'
+    if one.kind == "band":
+        height = _HEIGHT - _BOTTOM - _BAND * (one.layer + 0.5)
+        return f'<path {mark} d="M{_x(one.x[0], view)} {height}H{_x(one.x[1], view)}"/>'
     points = list(zip(one.x, one.y, strict=True))
     paths = "".join(_path(iter(points[first:last]), view) for first, last in one.pieces if last > first)
     return f'<path {mark} d="{paths}"/>'
@@ -101,9 +107,9 @@ def _ticks(axis: Axis) -> Iterator[tuple[float, str]]:
         return
     rough = (axis.high - axis.low) / _TICKS
     scale = 10.0 ** math.floor(math.log10(rough))
-    step = next(nice * scale for nice in _NICE if nice * scale >= rough * (1 - 1e-9))
-    for k in range(math.ceil(axis.low / step - 1e-9), math.floor(axis.high / step + 1e-9) + 1):
-        yield k * step, f"{k * step:.6g}"
+    width = next(nice * scale for nice in _NICE if nice * scale >= rough * (1 - 1e-9))
+    for k in range(math.ceil(axis.low / width - 1e-9), math.floor(axis.high / width + 1e-9) + 1):
+        yield k * width, f"{k * width:.6g}"
 
 
 def _power(power: int) -> str:

@@ -18,22 +18,30 @@
     script.remove();
   }
 
-  function axis(described) {
+  function axis(described, width) {
     const ends = described.log ? described.ends.map(Math.log10) : described.ends;
     return {
       title: { text: described.label, standoff: 8 }, type: described.log ? "log" : "linear", range: ends,
       gridcolor: colour("rule"), linecolor: colour("quiet"), zeroline: false, automargin: true,
-      exponentformat: "power", dtick: described.log ? (ends[1] - ends[0] > 1.2 ? 1 : undefined) : undefined,
+      exponentformat: "power", tickangle: 0, nticks: Math.max(3, Math.floor(width / 70)),
+      dtick: described.log && ends[1] - ends[0] > 1.2 ? Math.ceil((ends[1] - ends[0]) / (width / 55)) : undefined,
     };
   }
 
   function trace(series, view) {
     const stroke = colour(`layer-${series.layer}`);
     const named = `<b>${series.label}</b><br>`;
-    const common = { name: series.label, legendgroup: series.label, mode: "lines" };
+    const common = { name: series.label, mode: "lines" };
     if (series.kind === "line") {
       return {
         ...common, x: [series.x[0], series.x[0]], y: view.y.ends, line: { color: stroke, width: 1.5, dash: "dot" },
+        hovertemplate: `${named}${series.note}<extra></extra>`,
+      };
+    }
+    if (series.kind === "band") {
+      const height = (view.y.ends[1] * 0.012) * (series.layer + 0.5);
+      return {
+        ...common, x: series.x, y: [height, height], line: { color: stroke, width: 4 },
         hovertemplate: `${named}${series.note}<extra></extra>`,
       };
     }
@@ -52,16 +60,17 @@
     const bars = figure.querySelector("input[name^=bars]");
     const shown = view.series.filter((series) =>
       (!layers.length || layers[series.layer].checked) && (series.kind !== "bars" || !bars || bars.checked));
+    const plot = figure.querySelector(".plot");
     const layout = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: colour("ink") },
-      margin: { l: 56, r: 8, t: 8, b: 44 }, xaxis: axis(view.x), yaxis: axis(view.y), hovermode: "closest",
-      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, showlegend: true,
+      margin: { l: 56, r: 8, t: 8, b: 44 }, xaxis: axis(view.x, plot.clientWidth - 64), yaxis: axis(view.y, plot.clientHeight - 52), hovermode: "closest",
+      showlegend: false,
       hoverlabel: { bgcolor: colour("tint"), bordercolor: colour("rule"), font: { color: colour("ink") } },
       dragmode: coarse ? false : "zoom",
     };
     const config = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
-    return Plotly.react(figure.querySelector(".plot"), shown.map((series) => trace(series, view)), layout, config);
+    return Plotly.react(plot, shown.map((series) => trace(series, view)), layout, config);
   }
 
   try {
