@@ -48,6 +48,13 @@ _HOME = {
     "sample": "freeattn.evidence.simulate",
     "verify": "freeattn.evidence.simulate",
     "html_report": "freeattn.findings.collect",
+    "sweep": "freeattn.evidence.sweep",
+    "Sweep": "freeattn.evidence.sweep",
+    "SweepPoint": "freeattn.evidence.sweep",
+    "verify_spectrum": "freeattn.evidence.spectrum",
+    "read_spectrum": "freeattn.adapters.spectrum_files",
+    "from_module": "freeattn.adapters.module",
+    "verify_module": "freeattn.adapters.verify_module",
     "FreeattnError": "freeattn.errors",
     "InputError": "freeattn.errors",
     "NotCoveredError": "freeattn.errors",
@@ -55,9 +62,11 @@ _HOME = {
     "BranchError": "freeattn.errors",
     "CertificationError": "freeattn.errors",
     "MissingExtraError": "freeattn.errors",
+    "TaskError": "freeattn.errors",
+    "Store": "freeattn.runs.store",
 }
 
-_PACKAGES = {"predict": "freeattn.predict"}
+_PACKAGES = {"predict": "freeattn.predict", "runs": "freeattn.runs"}
 
 __all__ = ["__version__", *sorted({*_HOME, *_PACKAGES})]
 

@@ -27,12 +27,13 @@ MAY_IMPORT = {
     "freeattn": set(),
     "__main__": {"cli"},
     "errors": set(),
+    "runs": {"errors", "freeattn"},  # of the top package, the version that stored results belong to
     "model": {"errors"},
     "theory": {"errors", "model"},
     "numerics": {"errors", "model", "theory"},
-    "adapters": {"errors", "model"},
-    "evidence": {"errors", "model", "numerics"},
+    "evidence": {"errors", "model", "numerics", "predict", "runs"},
     "predict": {"errors", "model", "numerics"},
+    "adapters": {"errors", "model", "evidence", "numerics"},
     "report": {"errors"},
     "findings": {"freeattn", "errors", "model", "theory", "numerics", "predict", "evidence", "report"},
     "cli": {"freeattn", "errors", "model", "report"},
@@ -48,11 +49,16 @@ TIGHTER = {
     "freeattn.evidence.compare": {"errors"},
     "freeattn.evidence.finite_size": {"errors", "model"},
     "freeattn.evidence.published": {"errors", "model"},
+    "freeattn.adapters.module_reading": {"errors", "model"},
+    "freeattn.adapters.module": {"errors", "model"},
+    "freeattn.adapters.spectrum_files": {"errors"},
 }
 # Imports inside functions: the optional dependency at its one place.
 INSIDE_FUNCTIONS = {
     ("freeattn.report.plot", "matplotlib"),
     *(("freeattn.report.extra", library) for library in ("jinja2", "latex2mathml", "plotly")),
+    ("freeattn.report.parquet", "pyarrow"),
+    ("freeattn.adapters.torch_library", "torch"),
 }
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
 # numba only for compiled equations.
@@ -65,6 +71,10 @@ BRIDGE = "freeattn.numerics.compile"  # the one module that may import both symp
 AT_HOME = {
     "sympy": {"theory", "numerics"},
     "numpy": {"numerics", "evidence", "predict", "report", "findings"},
+    "numpy": {"numerics", "evidence", "predict", "report", "runs", "adapters"},
+    "sqlite3": {"runs"},
+    "torch": {"adapters"},
+    "transformers": set(),
     "scipy": {"numerics", "evidence"},
     "flint": {"theory", "numerics"},
     "numba": {"numerics"},
@@ -72,6 +82,7 @@ AT_HOME = {
     "jinja2": {"report"},
     "latex2mathml": {"report"},
     "plotly": {"report"},
+    "pyarrow": {"report"},
     "rich": {"report"},
     "click": {"cli"},
 }

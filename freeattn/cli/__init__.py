@@ -12,6 +12,7 @@ from freeattn.cli.group import CommandGroup
 from freeattn.cli.law import law_command
 from freeattn.cli.predict import predict_command
 from freeattn.cli.report import report_command
+from freeattn.cli.sweep import sweep_command
 from freeattn.cli.verify import verify_command
 
 __all__ = ["commands", "main"]
@@ -22,6 +23,7 @@ Examples:
   freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64 --json
   freeattn derive --symbolic --format document -o law.tex
   freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
+  freeattn sweep bert-base --n-tokens 512 --over beta=0.5:2:0.25
   freeattn architectures llama
   freeattn predict ridge bert-base --n-tokens 512
   freeattn compare bert-base bert-large --n-tokens 512
@@ -52,8 +54,8 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    law_command, derive_command, verify_command, architectures_command, predict_command, compare_command,
-    report_command,
+    law_command, derive_command, verify_command, sweep_command, architectures_command, predict_command,
+    compare_command, report_command,
 ):
     commands.add_command(_command)
 

@@ -16,13 +16,17 @@ from freeattn.cli.spec import CHOICES, flag
 from freeattn.errors import InputError
 from freeattn.model.ties import refuse_queries
 
-__all__ = ["count_option", "file_options", "json_option", "name_option", "preset_argument", "spec_options"]
+__all__ = [
+    "LAYER_FIELDS", "SWITCHES", "count_option", "file_options", "json_option", "name_option", "preset_argument",
+    "run_options", "spec_options",
+]
 
 _EXPLAIN: dict[str, Callable[[str], object]] = {"tie": refuse_queries}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
+_MOST_WORKERS = 4096
 _SIZES = {
     "n_tokens": "Tokens in the sequence.",
     "d_model": "Width of the tokens.",
@@ -59,6 +63,10 @@ _FLAGS = {
     "query_latent_per_head": "One query latent for each head instead of one for all.",
     "query_latent_normalized": "Rows of the query latent are normalized (the law is the same).",
 }
+
+
+LAYER_FIELDS = (*_SIZES, "beta", *_NAMES, *_SCALES, *_LISTS, *_FLAGS)  # what spec_options takes
+SWITCHES = tuple(_FLAGS)
 
 
 def name_option(
@@ -142,6 +150,25 @@ def spec_options(function: _Function) -> _Function:
 def json_option(function: _Function) -> _Function:
     """The flag --json."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")(function)
+
+
+def run_options(function: _Function) -> _Function:
+    """--workers and --store: where a command computes, and where finished results are kept."""
+    store = "Keep each finished result in this file; results that it has are not computed again."
+    function = click.option("--store", metavar="FILE", help=store)(function)
+    workers = "Processes to compute with; all: one for each available core."
+    return click.option(
+        "--workers", metavar="N|all", help=workers, default="1", show_default=True, callback=_read_workers
+    )(function)
+
+
+def _read_workers(context: click.Context, parameter: click.Parameter, text: str) -> int | None:
+    del context, parameter
+    if text == "all":
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST_WORKERS):
+        raise InputError("workers", text, f"an integer from 1 to {_MOST_WORKERS}, or all")
+    return int(text)
 
 
 def file_options(csv: str, plot: str) -> _Decorator[Any]:

@@ -69,7 +69,7 @@ def report_command(
 
 
 def _layers(layers: Sequence[str], options: dict[str, Any]) -> tuple[list[str], list[Layer]]:
-    """The layers and their names: "layer" for options alone, the preset or file, or all that was typed if that differs."""
+    """The layers and their names: "layer" for options alone, the preset or file, or all that was typed."""
     if not layers:
         return ["layer"], [build_layer(None, options)]
     if len(set(layers)) < len(layers):

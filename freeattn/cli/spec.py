@@ -15,7 +15,8 @@ if TYPE_CHECKING:  # the model loads when a specification is built, not for --he
     from freeattn.model.attention import Attention
 
 __all__ = [
-    "CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "named_layer", "typed_fields",
+    "CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "named_layer",
+    "typed_fields",
 ]
 
 CHOICES: dict[str, tuple[str, ...]] = {

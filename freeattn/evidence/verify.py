@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -13,12 +15,14 @@ from scipy import stats
 from freeattn.errors import InputError
 from freeattn.evidence.compare import ComparableLaw, LawTable
 from freeattn.evidence.criteria import MOST, Allowance, Criterion, criteria, expected_effects
+from freeattn.evidence.draws import layer_draws
 from freeattn.evidence.finite_size import FiniteSize, finite_size, reliable_beta
-from freeattn.evidence.sampling import Sample, check_sizes, sample, seed_sequence
+from freeattn.evidence.sampling import Sample, check_sizes, seed_sequence
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.attention import Attention
 from freeattn.model.scores import Softmax
 from freeattn.numerics.limiting import law as limiting_law
+from freeattn.runs import Progress, Store
 
 __all__ = ["Estimate", "Statistic", "Verification", "verify"]
 
@@ -145,7 +149,8 @@ class Verification:
 
 def verify(
     spec: Attention, draws: int = 10, seed: int = 0, law: ComparableLaw | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None, *, executor: Executor | None = None, workers: int | None = 1,
+    store: Store | str | Path | None = None,
 ) -> Verification:
     """Simulate attention and compare its squared singular values with the law, statistic by statistic.
 
@@ -159,6 +164,8 @@ def verify(
         seed: the same seed gives the same result on the same machine.
         law: what to compare with (default: the law of the specification).
         progress: called as progress(done, draws) after each draw.
+        executor, workers, store: where draws are made and kept, as in `runs.run`; by default in this process. The
+            numbers do not depend on them.
 
     Raises:
         InputError: for sizes, draws or a seed that are not allowed; see also `sampling.sample`.
@@ -166,17 +173,13 @@ def verify(
     count = _draws(draws)
     if isinstance(seed, np.random.SeedSequence):
         raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
-    root = seed_sequence(seed)
+    seed_sequence(seed)
     check_sizes(spec)
     table = LawTable.of(limiting_law(spec) if law is None else law, spec.n_tokens)
-    samples = []
-    for done, child in enumerate(root.spawn(count), start=1):
-        samples.append(sample(spec, child))
-        if progress is not None:
-            progress(done, count)
+    samples = layer_draws(spec, count, int(seed), executor=executor, workers=workers, store=store, progress=progress)
     size = finite_size(spec)
     found = tuple(_statistic(criterion, samples, table) for criterion in criteria(spec, table, size, count))
-    return Verification(spec, int(seed), count, size, found, _warnings(spec, size, table, count), tuple(samples))
+    return Verification(spec, int(seed), count, size, found, _warnings(spec, size, table, count), samples)
 
 
 def _draws(draws: object) -> int:

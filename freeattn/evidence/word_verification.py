@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -17,13 +19,15 @@ import numpy as np
 from freeattn.errors import InputError
 from freeattn.evidence.compare import Spectrum
 from freeattn.evidence.criteria import Allowance
+from freeattn.evidence.draws import word_draws
 from freeattn.evidence.verify import CONFIDENCE, Estimate
 from freeattn.evidence.weights import seed_sequence
-from freeattn.evidence.words import Numbers, sample_words
+from freeattn.evidence.words import Numbers
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.expression import Expression
 from freeattn.model.word_sizes import checked_sizes
 from freeattn.numerics.limiting import law as limiting_law
+from freeattn.runs import Progress, Store
 
 __all__ = ["WordStatistic", "WordVerification", "WordsLaw", "verify_words"]
 
@@ -128,7 +132,8 @@ class WordVerification:
 
 def verify_words(
     expression: Expression, sizes: Mapping[Any, Any] | None = None, draws: int = 10, seed: int = 0, of: str = "gram",
-    law: WordsLaw | None = None, progress: Callable[[int, int], None] | None = None,
+    law: WordsLaw | None = None, progress: Progress | None = None, *, executor: Executor | None = None,
+    workers: int | None = 1, store: Store | str | Path | None = None,
 ) -> WordVerification:
     """Draw the letters of an expression and compare eigenvalues with the law, statistic by statistic.
 
@@ -140,6 +145,7 @@ def verify_words(
         of: "gram", "cogram" or "self-adjoint".
         law: what to compare with (default: the law of the expression at these sizes).
         progress: called as progress(done, draws) after each draw.
+        executor, workers, store: where draws are made and kept, as in `runs.run`; by default in this process.
 
     Raises:
         InputError: for sizes, draws or a seed that are not allowed.
@@ -148,6 +154,7 @@ def verify_words(
         raise InputError("draws", draws, "an integer of at least 2")
     if isinstance(seed, np.random.SeedSequence):
         raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
+    seed_sequence(seed)
     checked_sizes(expression, sizes)
     given = dict(sizes or {})
     smallest = _smallest(expression, given)
@@ -155,13 +162,12 @@ def verify_words(
         allowed = f"sizes in the same ratios with at least {_LEAST_SIZE} in every space: fewer say nothing of a limit"
         raise InputError("sizes", f"a space of {smallest}", allowed)
     found = _law_of(expression, of, given) if law is None else law  # before the draws: a refusal costs nothing
-    samples = []
-    for done, child in enumerate(seed_sequence(seed).spawn(int(draws)), start=1):
-        samples.append(sample_words(expression, given, child, of))
-        if progress is not None:
-            progress(done, int(draws))
+    samples = word_draws(
+        expression, given, int(draws), int(seed), of, executor=executor, workers=workers, store=store,
+        progress=progress,
+    )
     statistics = _Comparison(found, samples, smallest).statistics()
-    return WordVerification(expression, of, given, int(seed), int(draws), statistics, tuple(samples))
+    return WordVerification(expression, of, given, int(seed), int(draws), statistics, samples)
 
 
 def _law_of(expression: Expression, of: str, sizes: Mapping[Any, Any]) -> WordsLaw:

@@ -69,9 +69,14 @@ class ImplicitEquation:
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters that the law depends on; n_heads at fixed ratios of total widths to tokens."""
+        """Names of the parameters that the law depends on; n_heads at fixed ratios of total widths to tokens.
+
+        beta is among them where θ₁ and θ₂ have closed forms.
+        """
         have = {symbol for symbol, _ in law_of(self.spec).values}
-        return tuple(name for name, symbol in _NAMES.items() if symbol in have or symbol == sym.C)
+        if self.spec.scores.exact_thetas(sym.BETA, sp) is not None:
+            have.add(sym.C)
+        return tuple(name for name, symbol in _NAMES.items() if symbol in have)
 
     def change(self, parameter: str, penalty: Any, w: Any, digits: int) -> Any:
         """∂w/∂p at λ and w(λ), which are real or complex, to about `digits`."""
@@ -141,7 +146,7 @@ def _as_number(context: Any, value: fmpq) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _polynomial(law: Law) -> tuple[tuple[sp.Symbol, ...], dict[tuple[int, ...], int]]:
+def _polynomial(law: Law) -> tuple[tuple[sp.Symbol, ...], dict[tuple[int, ...], fmpq]]:
     """(λ, w, parameters) and the terms of P."""
     expression = scalar_equation(law).polynomial()
     symbols = (sym.LAMBDA, sym.W, *sorted(expression.free_symbols - {sym.LAMBDA, sym.W}, key=str))
@@ -176,8 +181,7 @@ def _numbers(spec: Attention, digits: int) -> Mapping[sp.Symbol, fmpq]:
 @lru_cache(maxsize=256)
 def _slope_of_c(spec: Attention, digits: int) -> fmpq:
     exact = spec.scores.exact_thetas(sym.BETA, sp)
-    if exact is None:
-        raise NotCoveredError(f"a derivative by beta for {spec.scores.name} scores: its θ's have no closed form")
+    assert exact is not None  # or beta is not among the parameters
     slope = sp.diff(sp.sympify(exact[1]) / sp.sympify(exact[0]), sym.BETA)
     return rational_value(slope.subs(sym.BETA, sp.sympify(spec.beta)), digits + _GUARD_DIGITS)
 

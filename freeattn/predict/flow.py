@@ -38,9 +38,9 @@ Array = NDArray[np.float64]
 
 _GUARD_DIGITS = 5
 _STEPS = 200
-_TOLERANCE = 1e-14  # of log t: what rounding of the loss allows
+_TOLERANCE = 2e-14  # of log t: what rounding of the loss allows
 _LATEST = 1e30  # the pieces of the integrals start at 1e-36 of the support, or nearer to 0
-_GRID = 140  # intervals in which the arrival is looked for, from 1e-20 to the latest time
+_EARLIEST = 1e-20  # the loss is 1 to rounding then
 
 
 def flow_loss(law: SpectralLaw, t: ArrayLike, *, digits: int = DOUBLE_DIGITS) -> Any:
@@ -111,22 +111,17 @@ def _above_plateau(integrals: LawIntegrals, log_t: Array) -> tuple[Array, Array]
 
 def _arrival(integrals: LawIntegrals, excess: float) -> float:
     """Newton for log(L − L(∞)) in log t, kept inside a bracket."""
-    grid = np.linspace(np.log(1e-20), np.log(_LATEST), _GRID + 1)
-    loss, _ = _above_plateau(integrals, grid)
-    after = int(np.searchsorted(-loss, -excess))
-    if not 0 < after < grid.size:
+    low, high, u = np.log(_EARLIEST), np.log(_LATEST), 0.0
+    if _above_plateau(integrals, np.array([high]))[0][0] > excess:
         raise ConvergenceError("the time of arrival", None, None, f"it is beyond {_LATEST:g}: take a higher level")
-    low, high = grid[after - 1], grid[after]
-    u = (low + high) / 2
     for _ in range(_STEPS):
         value, slope = (float(part[0]) for part in _above_plateau(integrals, np.array([u])))
         low, high = (u, high) if value > excess else (low, u)
         step = value * np.log(value / excess) / -slope if value > 0 and slope < 0 else np.inf
-        following = u + step if low < u + step < high else (low + high) / 2
-        if abs(following - u) <= _TOLERANCE:
-            return float(np.exp(following))
-        u = following
-    raise ConvergenceError("the time of arrival", abs(following - u), _TOLERANCE, "the level is too near the plateau")
+        if min(abs(step), high - low) <= _TOLERANCE:
+            return float(np.exp(min(max(u + step, low), high)))
+        u = u + step if low < u + step < high else (low + high) / 2
+    raise ConvergenceError("the time of arrival", abs(step), _TOLERANCE, "take a level further from the plateau")
 
 
 def _precise_arrival(law: SpectralLaw, level: Any, start: float, digits: int) -> Any:

@@ -23,6 +23,7 @@ from freeattn.numerics.precise_integrals import as_number
 from freeattn.predict.flow import arrival_time
 from freeattn.predict.inputs import DOUBLE_DIGITS, checked_digits, one_number, out_ratio, result_of, spectral_law
 from freeattn.predict.laplace import PreciseLoss, talbot
+from freeattn.predict.shape import rank_fraction
 
 __all__ = ["Sensitivities", "sensitivities"]
 
@@ -132,15 +133,36 @@ class Sensitivities:
         return 1 - point * as_number(context, self.law.normalized().stieltjes(-point, digits=digits))
 
     def _loss_changes(self, time: Any) -> Callable[[str], Any]:
-        """∂L/∂p by the name of p; values of w are kept for the next parameter."""
-        kept: dict[tuple[Any, int], Any] = {}
+        """∂L/∂p by the name of p: that of the plateau, and e^{−2ta} times the rest with a the left edge, as `laplace`.
 
-        def transform(name: str, s: Any, digits: int) -> Any:
-            if (s, digits) not in kept:
-                kept[s, digits] = self._w(s / 2, digits)
-            return -self._equation.change(name, s / 2, kept[s, digits], digits) / s
+        Values of w are kept for the next parameter.
+        """
+        law, context = self.law.normalized(), own_context(self._working)
+        binding = self._binding_ratio()
+        kept: dict[tuple[Any, int], tuple[Any, Any]] = {}
 
-        return lambda name: talbot(partial(transform, name), time, self._working)
+        def transform(name: str, shifted: Any, digits: int) -> Any:
+            if (shifted, digits) not in kept:
+                s = shifted - 2 * as_number(own_context(digits), law.edges_to(digits)[0][0])
+                kept[shifted, digits] = s, self._w(s / 2, digits)
+            s, w = kept[shifted, digits]
+            return (-self._equation.change(name, s / 2, w, digits) + (name == binding)) / s
+
+        def change(name: str) -> Any:
+            edge = as_number(context, law.edges_to(self._working)[0][0])
+            return context.exp(-2 * time * edge) * talbot(partial(transform, name), time, self._working) - (
+                name == binding
+            )
+
+        return change
+
+    def _binding_ratio(self) -> str | None:
+        """The ratio that is the rank of the law over n, away from the others: the plateau falls by 1 with it."""
+        law, spec = self.law, self.law.spec
+        widths = ["gamma_key" if spec.tie.value == "key" else "gamma_value", "gamma_out"] if spec.has_values else []
+        rank = float(rank_fraction(law))
+        equal = [name for name in widths if name in self.parameters and float(getattr(spec, name)) == rank]
+        return equal[0] if len(equal) == 1 and rank < 1 and law.edges[0][0] > 0 else None
 
 
 def sensitivities(law: SpectralLaw, *, digits: int = DOUBLE_DIGITS) -> Sensitivities:
@@ -150,6 +172,5 @@ def sensitivities(law: SpectralLaw, *, digits: int = DOUBLE_DIGITS) -> Sensitivi
         InputError: for anything but a law on [0, ∞).
         NotCoveredError: for a law that is not a closed law of a layer.
     """
-    found = Sensitivities(spectral_law(law), checked_digits(digits))
-    found.parameters  # noqa: B018  refuse what is not covered at once
-    return found
+    ImplicitEquation(spectral_law(law).spec)  # refuses what is not covered at once
+    return Sensitivities(law, checked_digits(digits))

@@ -119,8 +119,8 @@ def _density(layers: Sequence[LayerData]) -> Figure:
     histogram = " over histograms of simulated softmax attention" if drawn else ""
     return Figure(
         "density", "Density of the law of mean one",
-        f"Density of squared singular values over their mean{histogram}. Bars on the axis are the bands; vertical lines "
-        "mark atoms and, on the logarithmic axis, the leading squared singular value of the output that is not "
+        f"Density of squared singular values over their mean{histogram}. Bars on the axis are the bands; vertical "
+        "lines mark atoms and, on the logarithmic axis, the leading squared singular value of the output that is not "
         "centered. On the logarithmic axis it is the density of the logarithm, x ρ(x).", "x", tuple(views),
     )
 

@@ -1,24 +1,22 @@
-"""Tables for people, and the progress bar. Importing this module imports rich."""
+"""Tables for people. Importing this module imports rich."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from rich import box
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "estimate_text", "later_fields", "law_tables", "progress_on_stderr", "render",
-    "rows_table", "sharing_text", "spec_rows", "verification_tables",
+    "architectures_table", "edge_kind", "estimate_text", "later_fields", "law_tables", "render", "rows_table",
+    "sharing_text", "spec_rows", "spectrum_tables", "verification_tables",
 ]
 
 _PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
@@ -32,6 +30,12 @@ _VERIFICATION_NOTE = (
     "equivalent has the same weights and shows the noise of this size: a check fails when softmax exceeds it by more "
     "than is allowed, or when the equivalent itself is off."
 )
+_SPECTRUM_NOTE = (
+    "Deviations from the law (moments: relative). A check fails when one exceeds what is allowed: the noise of one "
+    "draw, and for a layer what its finite size is expected to do."
+)
+_OUTLIER_RULE = "further from every band than the piece of it, at its end, that holds 1/n of the mass"
+_MOST_LISTED = 5
 _PRESET_COLUMNS = (
     "name", "d_model", "heads/kv", "d_key/value", "n_tokens", "gamma_key/value/out", "law", "confirmed",
 )
@@ -253,11 +257,40 @@ def verification_tables(verification: Any, preset: str | None = None) -> tuple[R
         estimates = (estimate_text(row, name) for name in ("softmax", "equivalent"))
         allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
         table.add_row(row["statistic"], *estimates, allowed, _VERDICTS[row["passed"]])
+    return (table, _summary(verification), Text(_VERIFICATION_NOTE), *_not_modelled(spec))
+
+
+def spectrum_tables(verification: Any, title: str) -> tuple[RenderableType, ...]:
+    """One row for each statistic of a given spectrum, the verdict, then edges, units and outliers."""
+    normalized = ", both of mean one" if verification.normalized else ""
+    heading = f"{title}: {verification.n_tokens} eigenvalues against the law{normalized}"
+    table = _table(heading, "statistic", "measured", "allowed", "verdict")
+    for row in verification.rows():
+        allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
+        table.add_row(row["statistic"], f"{row['measured']:.3g}", allowed, _VERDICTS[row["passed"]])
+    low, high = verification.edges
+    bands = ", ".join(f"{left:.6g} to {right:.6g}" for left, right in verification.law.edges)
+    return (
+        table, _summary(verification), Text(_SPECTRUM_NOTE),
+        Text(f"Nonzero values from {low:.6g} to {high:.6g}; the law: {bands}"),
+        Text(f"Mean over that of the law: {verification.mean_ratio:.6g}"),
+        Text(f"Outliers ({_OUTLIER_RULE}): {_outliers(verification.outliers)}"),
+    )
+
+
+def _outliers(found: Sequence[Any]) -> str:
+    if not found:
+        return "none"
+    listed = ", ".join(f"{one.value:.6g}" for one in found[:_MOST_LISTED])
+    return f"{len(found)}{', the furthest' if len(found) > _MOST_LISTED else ''}: {listed}"
+
+
+def _summary(verification: Any) -> Text:
+    """How many checks passed."""
     verdicts = [row["passed"] for row in verification.rows() if row["passed"] is not None]
     failed, total = verdicts.count(False), len(verdicts)
     summary = f"{failed} of {total} checks failed." if failed else f"All {total} checks passed."
-    notes = (Text(summary, style="bold red" if failed else "bold green"), Text(_VERIFICATION_NOTE))
-    return (table, *notes, *_not_modelled(spec))
+    return Text(summary, style="bold red" if failed else "bold green")
 
 
 def estimate_text(row: Any, name: str) -> str:
@@ -266,13 +299,3 @@ def estimate_text(row: Any, name: str) -> str:
     if mean is None:
         return ""
     return f"{mean:.3g}" if low is None else f"{mean:.3g} ± {(high - low) / 2:.1g}"
-
-
-@contextmanager
-def progress_on_stderr(total: int) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, gone when done; yields the function to call with (done, total)."""
-    left = (TextColumn("left"), TimeRemainingColumn())
-    columns = (TextColumn("drawing"), BarColumn(), MofNCompleteColumn(), *left)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("drawing", total=total)
-        yield lambda done, of: bar.update(task, completed=done, total=of)

@@ -64,6 +64,7 @@ def test_power_laws(laws):
         assert late / early == pytest.approx(100 ** (-1 / k), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_many_digits_by_quadrature(laws):
     law = laws["plain"]
     t = Fraction(3, 2)
