@@ -83,6 +83,6 @@ def _command(layers: Sequence[str], settings: Mapping[str, object], options: Map
     """The line that makes the page again: every setting, and the options that were given."""
     words = ["freeattn", "report", *layers]
     for field, value in {**options, **settings}.items():
-        if value not in (None, False):
+        if value is not None and value is not False:
             words += [flag(field)] if value is True else [flag(field), str(value)]
     return shlex.join([*words, "-o", "report.html"])

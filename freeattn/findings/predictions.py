@@ -44,7 +44,7 @@ def predictions(law: SpectralLaw, spec: Attention, noise: float) -> Predictions:
     """Ridge regression, gradient flow and shape, in the unit of the law of mean one."""
     has_map = spec.gamma_out is not None
     ridge = _curve(_PENALTIES, lambda at: ridge_error(law, at, noise)) if has_map else None
-    facts = [_fact("parameters", lambda: parameter_count(spec)), *_ridge_facts(law, noise, has_map)]
+    facts = [_sized(spec, "parameters", lambda: parameter_count(spec)), *_ridge_facts(law, noise, has_map)]
     plateau = float(1 - rank_fraction(law))
     facts.append(Fact("plateau of the loss of gradient flow", plateau))
     if plateau < _LEVEL:
@@ -57,7 +57,7 @@ def predictions(law: SpectralLaw, spec: Attention, noise: float) -> Predictions:
         _fact("participation ratio over n", lambda: participation_ratio(law)),
         _fact("entropy rank over n", lambda: entropy_rank(law)),
         _fact("rank over n", lambda: rank_fraction(law)),
-        _fact("gap s₁²/s₂² to the leading direction, not centered", lambda: spike_gap(law, spec.n_tokens)),
+        _sized(spec, "gap s₁²/s₂² to the leading direction, not centered", lambda: spike_gap(law)),
     ]
     return Predictions(
         tuple(facts), ridge, _curve(_PENALTIES, lambda at: degrees_of_freedom(law, at)),
@@ -78,6 +78,11 @@ def _ridge_facts(law: SpectralLaw, noise: float, has_map: bool) -> list[Fact]:
         Fact("best penalty of ridge regression", best),
         _fact("error of ridge regression at the best penalty", lambda: ridge_error(law, best, noise)),
     ]
+
+
+def _sized(spec: Attention, name: str, number: Callable[[], Any]) -> Fact:
+    """A fact that needs sizes."""
+    return Fact(name, None, "needs sizes") if spec.ratios is not None else _fact(name, number)
 
 
 def _fact(name: str, number: Callable[[], Any]) -> Fact:

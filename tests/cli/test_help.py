@@ -17,7 +17,7 @@ HEAVY = ("numpy", "sympy", "scipy", "rich", "matplotlib")
 MODEL = ("mpmath", "freeattn.model.attention")
 
 
-COMMANDS = ["law", "derive", "verify", "architectures", "predict ridge", "predict flow", "predict shape", "compare"]
+COMMANDS = ["law", "derive", "verify", "architectures", "predict ridge", "predict flow", "predict shape", "compare", "report"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
