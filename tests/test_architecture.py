@@ -48,6 +48,8 @@ TIGHTER = {
     "freeattn.evidence.words": {"errors", "model"},
     "freeattn.evidence.compare": {"errors"},
     "freeattn.evidence.finite_size": {"errors", "model"},
+    "freeattn.evidence.scaling": {"errors", "model"},
+    "freeattn.evidence.rates": set(),
     "freeattn.evidence.published": {"errors", "model"},
     "freeattn.adapters.module_reading": {"errors", "model"},
     "freeattn.adapters.module": {"errors", "model"},

@@ -47,7 +47,7 @@ def law_command(
 
     The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
     place of its values, or options alone. Prints the ratios, the mean, atoms, bands with their edges and the first
-    four moments, of the law as it is and divided by its mean.
+    four moments, of the law as it is and divided by its mean; with --finite-size next to those of the limit.
     """
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:
@@ -55,6 +55,7 @@ def law_command(
     layer = build_layer(preset, options)  # a bad one is refused before numpy and sympy load
     with progress_of("computing"):
         law = freeattn.law(layer.spec, route=route)
+        limit = freeattn.law(layer.spec.with_finite_size(False), route=route) if layer.spec.finite_size else None
         drawn = law.normalized() if normalized else law
         if "csv" in files:
             with files["csv"].writing() as path:
@@ -63,7 +64,7 @@ def law_command(
             with files["plot"].writing() as path:
                 report.save_law_plot(drawn, path, log=log)
         if as_json:
-            text = dump_json(law_record(law, layer.preset(preset), digits, layer.config)) + "\n"
+            text = dump_json(law_record(law, layer.preset(preset), digits, layer.config, limit)) + "\n"
         else:
-            text = report.render(*report.law_tables(law, preset, digits), *layer.lines)
+            text = report.render(*report.law_tables(law, preset, digits, limit), *layer.lines)
     click.echo(text, nl=False)

@@ -58,6 +58,7 @@ _CONFIGS = {
     "model_type": ("NAME", "The family to read a configuration file as (default: the one that it states)."),
 }
 _FLAGS = {
+    "finite_size": "The law at finite size: theta_1 and theta_2 of softmax rows of n_tokens tokens, not of the limit.",
     "latent_per_head": "One latent for each key/value head instead of one for all.",
     "latent_normalized": "Rows of the latent are normalized (the law is the same).",
     "query_latent_per_head": "One query latent for each head instead of one for all.",

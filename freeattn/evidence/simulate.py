@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def sample(
 def verify(
     model: Attention, draws: int = ..., seed: int = ..., law: ComparableLaw | None = ...,
     progress: Progress | None = ..., *, sizes: None = ..., of: str = ..., executor: Executor | None = ...,
-    workers: int | None = ..., store: Store | str | Path | None = ...,
+    workers: int | None = ..., store: Store | str | Path | None = ..., finite_size: bool = ...,
 ) -> Verification: ...
 
 
@@ -70,14 +70,14 @@ def verify(
 def verify(
     model: Expression, draws: int = ..., seed: int = ..., law: WordsLaw | None = ..., progress: Progress | None = ...,
     *, sizes: Mapping[Any, Any] | None = ..., of: str = ..., executor: Executor | None = ...,
-    workers: int | None = ..., store: Store | str | Path | None = ...,
+    workers: int | None = ..., store: Store | str | Path | None = ..., finite_size: Literal[False] = ...,
 ) -> WordVerification: ...
 
 
 def verify(
     model: Attention | Expression, draws: int = 10, seed: int = 0, law: Any = None, progress: Progress | None = None,
     *, sizes: Mapping[Any, Any] | None = None, of: str = "gram", executor: Executor | None = None,
-    workers: int | None = 1, store: Store | str | Path | None = None,
+    workers: int | None = 1, store: Store | str | Path | None = None, finite_size: bool = False,
 ) -> Verification | WordVerification:
     """Simulate a layer or an expression and compare with its law: a report with intervals and a verdict.
 
@@ -91,16 +91,21 @@ def verify(
         workers: number of processes when there is no executor; 1 is this process, None all available cores.
         store: a file (`Store` or its path) that keeps each draw when it is finished; draws that it has are not made
             again, and more draws go on from there. The numbers depend on the seed alone, not on these three.
+        finite_size: for an `Attention`, compare with the law at finite size and, next to it, with the limit.
 
     Raises:
         InputError: for what cannot be drawn.
     """
     if isinstance(model, Expression):
+        if finite_size:
+            raise InputError("finite_size", finite_size, "False, unless the model is an Attention")
         return verify_words(
             model, sizes, draws, seed, of, law, progress, executor=executor, workers=workers, store=store
         )
     _check_layer(model, sizes, of)
-    return layers.verify(model, draws, seed, law, progress, executor=executor, workers=workers, store=store)
+    return layers.verify(
+        model, draws, seed, law, progress, executor=executor, workers=workers, store=store, finite_size=finite_size
+    )
 
 
 def _check_layer(model: object, sizes: object, of: str) -> None:

@@ -57,8 +57,10 @@ def _nothing(sentence: str) -> Simulation:
 
 
 def _sizes(spec: Attention) -> Iterator[Attention]:
-    """The layer, then the same ratios at n_tokens over 2, 3, …, where all widths are integers."""
+    """The layer, then the same ratios at n_tokens over 2, 3, …, where all widths are integers and the law is the same."""
     yield spec
+    if spec.finite_size:  # its law is that of its number of tokens
+        return
     for divisor in range(2, spec.n_tokens // _LEAST_TOKENS + 1):
         if spec.n_tokens % divisor == 0:
             try:

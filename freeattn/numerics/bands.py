@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from freeattn.errors import ConvergenceError
 
-__all__ = ["NODES", "POINTS", "TO_COEFFICIENTS", "BandMap", "PanelBand", "build_panels"]
+__all__ = ["NODES", "POINTS", "TO_COEFFICIENTS", "BandMap", "LinearMap", "OffsetMap", "PanelBand", "build_panels"]
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -99,6 +99,28 @@ class BandMap:
         else:
             below, above = x - self.left, self.right - x
         return np.arctan2(np.sqrt(np.maximum(below, 0.0)), np.sqrt(np.maximum(above, 0.0)))
+
+
+class LinearMap(BandMap):
+    """The same without a logarithmic scale."""
+
+    @property
+    def logarithmic(self) -> bool:
+        return False
+
+
+class OffsetMap(LinearMap):
+    """The same, with x measured from the nearer end in θ: from the right end negative.
+
+    Beside an end where the density diverges, x itself has not the digits that the density asks for.
+    """
+
+    def point(self, theta: Array) -> Array:
+        width, power = self.right - self.left, self.order or 1
+        middle = np.pi / 4
+        from_left = width * np.sin(np.minimum(theta, middle)) ** (2 * power)
+        from_right = width * np.expm1(power * np.log1p(-np.cos(np.maximum(theta, middle)) ** 2))
+        return np.where(theta < middle, from_left, from_right)
 
 
 def _log_ratio(small: Array | float, large: Array | float) -> Array:

@@ -16,6 +16,8 @@ _HOME = {
     "rows_table": "freeattn.report.tables",
     "spectrum_tables": "freeattn.report.tables",
     "verification_tables": "freeattn.report.tables",
+    "convergence_tables": "freeattn.report.convergence",
+    "save_convergence_plot": "freeattn.report.convergence",
     "check_parquet": "freeattn.report.parquet",
     "write_parquet": "freeattn.report.parquet",
     "check_plot_file": "freeattn.report.plot",

@@ -16,7 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import InputError, MissingExtraError
 
-__all__ = ["PLOT_SUFFIXES", "DensityView", "check_plot_file", "density_rows", "law_grid", "plot_law", "save_law_plot"]
+__all__ = [
+    "PLOT_SUFFIXES", "DensityView", "check_plot_file", "density_rows", "figure_class", "law_grid", "plot_law",
+    "save_law_plot",
+]
 
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 _SQUARE_ROOT = 0.5  # exponent of a soft edge
@@ -89,7 +92,12 @@ def density_rows(law: Any, points: int = 1000) -> Iterator[tuple[float, float, f
 # The picture ------------------------------------------------------------------------------------------------
 
 
-def _figure_class() -> Any:
+def figure_class() -> Any:
+    """matplotlib's Figure.
+
+    Raises:
+        MissingExtraError: when matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -106,7 +114,7 @@ def check_plot_file(path: str | os.PathLike[str]) -> None:
     """
     if Path(path).suffix.lower() not in PLOT_SUFFIXES:
         raise InputError("plot", os.fspath(path), f"a file name that ends in {', '.join(PLOT_SUFFIXES)}")
-    _figure_class()
+    figure_class()
 
 
 @dataclass(frozen=True)
@@ -179,7 +187,7 @@ def plot_law(
         MissingExtraError: when matplotlib is not installed.
     """
     if ax is None:
-        ax = _figure_class()(figsize=(7.0, 4.2), layout="constrained").add_subplot()
+        ax = figure_class()(figsize=(7.0, 4.2), layout="constrained").add_subplot()
     values = None if sample is None else _checked_sample(sample)
     if normalized:
         values = None if values is None else values / float(law.mean)

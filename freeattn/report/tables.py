@@ -65,7 +65,7 @@ def _table(title: str, *columns: str, left: int = 1, gap: int = 2) -> Table:
     return table
 
 
-def rows_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
+def rows_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[RenderableType]], left: int = 1) -> Table:
     """Rows of texts under a title; the first `left` columns are names, the others numbers."""
     table = _table(title, *columns, left=left)
     for row in rows:
@@ -85,14 +85,18 @@ def edge_kind(exponent: float) -> str:
 
 
 def law_tables(
-    law: Any, preset: str | None = None, digits: int = DOUBLE_DIGITS
+    law: Any, preset: str | None = None, digits: int = DOUBLE_DIGITS, limit: Any = None
 ) -> tuple[RenderableType, ...]:
-    """The specification, the law and its bands as tables, then what the theory does not model."""
+    """The specification, the law and its bands as tables, then what the theory does not model.
+
+    For a law at finite size, `limit` is the law of the limit, whose numbers then stand next to it.
+    """
     normalized = law.normalized()
     return (
         _spec_table(law.spec, preset),
-        _numbers_table(law, normalized, digits),
+        _numbers_table(law, normalized, digits, limit),
         _bands_table(law, normalized, digits),
+        *(() if limit is None else (_bands_table(limit, limit.normalized(), digits, "Bands of the limit"),)),
         *_not_modelled(law.spec),
     )
 
@@ -114,7 +118,7 @@ def spec_rows(spec: Any) -> Iterator[tuple[str, str, str]]:
         shown = exact if len(exact) <= _LONGEST_EXACT else ""
         yield name, shown, "" if isinstance(value, int) else f"{float(value):.10g}"
     yield "tie", spec.tie.shorthand, ""
-    yield "scores", spec.scores.name, ""
+    yield "scores", f"{spec.scores.name}{f', rows of {spec.n_tokens} tokens' if spec.finite_size else ''}", ""
     yield "inputs", spec.inputs.name, ""
     for name, text in later_fields(spec):
         yield name, text, ""
@@ -140,24 +144,26 @@ def later_fields(spec: Any) -> Iterator[tuple[str, str]]:
         yield "residual", str(spec.residual)
 
 
-def _numbers_table(law: Any, normalized: Any, digits: int) -> Table:
-    table = _table("Squared singular values of the centered output", "", "law", "mean one")
-    moments, scaled = (
-        one.moments(_N_MOMENTS, digits=max(digits, DOUBLE_DIGITS)) for one in (law, normalized)
-    )
-    for order, (moment, other) in enumerate(zip(moments, scaled, strict=True), start=1):
-        name = "mean" if order == 1 else f"moment {order}"
-        table.add_row(name, number_text(moment, digits), number_text(1 if order == 1 else other, digits))
-    for atom, other in zip(law.atoms, normalized.atoms, strict=True):
-        table.add_row("atom at", number_text(atom.location, digits), number_text(other.location, digits))
-        table.add_row("weight of the atom", *(number_text(one.weight, digits) for one in (atom, other)))
+def _numbers_table(law: Any, normalized: Any, digits: int, limit: Any = None) -> Table:
+    laws = {"law": law, "mean one": normalized}
+    if limit is not None:
+        laws = {"finite size": law, "limit": limit, "mean one": normalized, "limit, mean one": limit.normalized()}
+    table = _table("Squared singular values of the centered output", "", *laws)
+    columns = [one.moments(_N_MOMENTS, digits=max(digits, DOUBLE_DIGITS)) for one in laws.values()]
+    for order, row in enumerate(zip(*columns, strict=True), start=1):
+        if order == 1:
+            row = tuple(1 if name.endswith("mean one") else m for name, m in zip(laws, row, strict=True))
+        table.add_row("mean" if order == 1 else f"moment {order}", *(number_text(m, digits) for m in row))
+    for same in zip(*(one.atoms for one in laws.values()), strict=True):
+        table.add_row("atom at", *(number_text(atom.location, digits) for atom in same))
+        table.add_row("weight of the atom", *(number_text(atom.weight, digits) for atom in same))
     if not law.atoms:
-        table.add_row("atoms", "none", "none")
+        table.add_row("atoms", *("none" for _ in laws))
     return table
 
 
-def _bands_table(law: Any, normalized: Any, digits: int) -> Table:
-    table = _table("Bands", "band", "edge", "density there", "law", "mean one", "mass", left=3)
+def _bands_table(law: Any, normalized: Any, digits: int, title: str = "Bands") -> Table:
+    table = _table(title, "band", "edge", "density there", "law", "mean one", "mass", left=3)
     exact = digits > DOUBLE_DIGITS
     edges, scaled = (one.edges_to(digits) if exact else one.edges for one in (law, normalized))
     bands = zip(edges, scaled, law.edge_exponents, law.band_masses, strict=True)
@@ -252,9 +258,12 @@ def verification_tables(verification: Any, preset: str | None = None) -> tuple[R
     """One row for each statistic: softmax and its Gaussian equivalent with their intervals, the verdict."""
     spec, draws, seed = verification.spec, verification.draws, verification.seed
     title = f"{preset or 'Attention'}: output {spec.output}, n_tokens {spec.n_tokens}, {draws} draws, seed {seed}"
-    table = _table(title, "statistic", "softmax", "equivalent", "allowed", "verdict")
+    names = {"softmax": "softmax", "equivalent": "equivalent"}
+    if spec.finite_size:
+        names["limit"] = "softmax, from the limit"
+    table = _table(title, "statistic", *names.values(), "allowed", "verdict")
     for row in verification.rows():
-        estimates = (estimate_text(row, name) for name in ("softmax", "equivalent"))
+        estimates = (estimate_text(row, name) for name in names)
         allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
         table.add_row(row["statistic"], *estimates, allowed, _VERDICTS[row["passed"]])
     return (table, _summary(verification), Text(_VERIFICATION_NOTE), *_not_modelled(spec))
