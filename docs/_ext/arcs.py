@@ -22,12 +22,24 @@ def arrows(text: str, kind: str) -> list[tuple[str, str]]:
 
 
 def order(text: str) -> list[str]:
-    """Names such that every solid arrow points to one further left."""
+    """Names such that every solid arrow points to the left, and the dotted ones where these allow it."""
     graph: dict[str, set[str]] = {}
-    for start, end in [*arrows(text, "-->"), *arrows(text, "-.->")]:
-        graph.setdefault(start, set()).add(end)
-        graph.setdefault(end, set())
+    for kind in ("-->", "-.->"):
+        for start, end in arrows(text, kind):
+            if kind == "-->" or start not in reached(graph, end):
+                graph.setdefault(start, set()).add(end)
+                graph.setdefault(end, set())
     return list(TopologicalSorter(graph).static_order())
+
+
+def reached(graph: dict[str, set[str]], start: str) -> set[str]:
+    """All names that arrows lead to from one."""
+    found, ahead = set(), [start]
+    while ahead:
+        new = graph.get(ahead.pop(), set()) - found
+        found |= new
+        ahead.extend(new)
+    return found
 
 
 def svg(text: str) -> str:

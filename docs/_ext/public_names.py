@@ -78,9 +78,13 @@ def entry(name: str) -> str:
 
 
 def escaped(line: str) -> str:
-    """A line of a docstring with markup inside formulas escaped; `code` and **bold** stay."""
+    """A line of a docstring with markup inside formulas escaped; `code` and **bold** stay, also inside a word."""
     parts = CODE.split(line)
-    return "".join(part if number % 2 else MARKUP.sub(r"\\\1", part) for number, part in enumerate(parts))
+    written = [part if number % 2 else MARKUP.sub(r"\\\1", part) for number, part in enumerate(parts)]
+    for number in range(1, len(parts), 2):
+        before, after = parts[number - 1][-1:], parts[number + 1][:1]
+        written[number] = ("\\ " if before.isalnum() else "") + parts[number] + ("\\ " if after.isalnum() else "")
+    return "".join(written)
 
 
 def escape_formulas(_app: Sphinx, what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
