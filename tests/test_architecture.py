@@ -72,8 +72,7 @@ BRIDGE = "freeattn.numerics.compile"  # the one module that may import both symp
 # Only these packages may import the library at all.
 AT_HOME = {
     "sympy": {"theory", "numerics"},
-    "numpy": {"numerics", "evidence", "predict", "report", "findings"},
-    "numpy": {"numerics", "evidence", "predict", "report", "runs", "adapters"},
+    "numpy": {"numerics", "evidence", "predict", "report", "findings", "runs", "adapters"},
     "sqlite3": {"runs"},
     "torch": {"adapters"},
     "transformers": set(),

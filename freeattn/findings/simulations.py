@@ -57,7 +57,7 @@ def _nothing(sentence: str) -> Simulation:
 
 
 def _sizes(spec: Attention) -> Iterator[Attention]:
-    """The layer, then the same ratios at n_tokens over 2, 3, …, where all widths are integers and the law is the same."""
+    """The layer, then the same ratios at n_tokens over 2, 3, …, where widths are integers and the law is the same."""
     yield spec
     if spec.finite_size:  # its law is that of its number of tokens
         return

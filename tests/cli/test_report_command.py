@@ -13,7 +13,7 @@ def test_a_page_of_options_alone(run, tmp_path):
     outcome = run("report", *LAYER, "--draws", "1", "-o", tmp_path / "layer.html")
     assert (outcome.code, outcome.out) == (0, "")
     page = (tmp_path / "layer.html").read_text(encoding="utf-8")
-    line = "freeattn report --n-tokens 48 --d-model 64 --n-heads 4 --d-key 16 --d-value 12 --draws 1 --seed 0 --noise 0.1"
+    line = f"freeattn report {' '.join(LAYER)} --draws 1 --seed 0 --noise 0.1"
     assert f"<code>{line} -o report.html</code>" in page
     assert "layer.html" not in page
 

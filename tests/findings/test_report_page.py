@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from pages import Reader, small
@@ -35,7 +36,7 @@ def test_it_is_one_page_with_a_language_and_one_heading(page: str, reader: Reade
     assert len(reader.named("h1")) == 1
     assert len(reader.named("title")) >= 1
     levels = [int(tag[1]) for tag, _ in reader.elements if re.fullmatch(r"h[1-6]", tag)]
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
     assert [one["id"] for one in reader.named("section")] == [
         "architecture", "law", "predictions", "evidence", "derivation", "reproduce",
     ]
@@ -173,8 +174,8 @@ def test_facts_are_written_exactly_where_that_is_short() -> None:
 @pytest.mark.parametrize(
     ("specs", "options", "field"),
     [
-        ((), {}, "specs"), ((small(),) * 7, {}, "specs"), (("bert-base",), {}, "specs"), ((small(),), {"draws": -1}, "draws"),
-        ((small(),), {"draws": True}, "draws"), ((small(),), {"noise": 0}, "noise"),
+        ((), {}, "specs"), ((small(),) * 7, {}, "specs"), (("bert-base",), {}, "specs"),
+        ((small(),), {"draws": -1}, "draws"), ((small(),), {"draws": True}, "draws"), ((small(),), {"noise": 0}, "noise"),
         ((small(), small()), {"names": ["a", "a"]}, "names"), ((small(),), {"names": ["a", "b"]}, "names"),
     ],
 )
