@@ -175,7 +175,8 @@ def test_facts_are_written_exactly_where_that_is_short() -> None:
     ("specs", "options", "field"),
     [
         ((), {}, "specs"), ((small(),) * 7, {}, "specs"), (("bert-base",), {}, "specs"),
-        ((small(),), {"draws": -1}, "draws"), ((small(),), {"draws": True}, "draws"), ((small(),), {"noise": 0}, "noise"),
+        ((small(),), {"draws": -1}, "draws"), ((small(),), {"draws": True}, "draws"),
+        ((small(),), {"noise": 0}, "noise"),
         ((small(), small()), {"names": ["a", "a"]}, "names"), ((small(),), {"names": ["a", "b"]}, "names"),
     ],
 )
