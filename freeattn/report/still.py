@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from html import escape
 
-from freeattn.report.figures import Axis, Figure, Series, View, bars_outline
+from freeattn.report.page_figures import Axis, Figure, Series, View, bars_outline
 
 __all__ = ["svg_of"]
 
