@@ -49,6 +49,7 @@ _HOME = {
     "sample": "freeattn.evidence.simulate",
     "verify": "freeattn.evidence.simulate",
     "html_report": "freeattn.findings.collect",
+    "reproduce": "freeattn.evidence.reproduce",
     "converge": "freeattn.evidence.convergence",
     "sweep": "freeattn.evidence.sweep",
     "Sweep": "freeattn.evidence.sweep",

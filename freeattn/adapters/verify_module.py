@@ -29,9 +29,10 @@ from freeattn.errors import InputError
 from freeattn.evidence.against_law import Finding, finding, rows_of
 from freeattn.evidence.compare import LawTable, Spectrum, as_spectrum
 from freeattn.evidence.criteria import criteria_against_law
+from freeattn.evidence.draws import number_of_draws
 from freeattn.evidence.finite_size import finite_size, reliable_beta
 from freeattn.evidence.verify import CONFIDENCE
-from freeattn.evidence.weights import blas_threads, seed_sequence
+from freeattn.evidence.weights import blas_threads, named_seed
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.attention import Attention
 from freeattn.model.inputs import GaussianInput, InputLaw
@@ -124,7 +125,7 @@ def verify_module(
         InputError: for arguments that are not allowed.
         NotCoveredError: for modules that no law describes.
     """
-    torch, kind = torch_library(), kind_of(module)
+    torch, kind, root = torch_library(), kind_of(module), named_seed(seed)
     if reset not in (None, *RESETS):
         raise InputError("reset", reset, f"None, {' or '.join(map(repr, RESETS))}")
     own = copy.deepcopy(module).eval().cpu().double()
@@ -132,7 +133,7 @@ def verify_module(
     source = token_source(reading, inputs, n_tokens)
     count, behaviour = _draws(draws, source, reset), _behaviour(reading, causal, rotary)
     spectra: list[Spectrum] = []
-    for child in seed_sequence(seed).spawn(count):
+    for child in np.random.SeedSequence(root).spawn(count):
         if reset is not None:
             reset_module(torch, kind, own, reset, child)
         if not spectra:
@@ -145,7 +146,7 @@ def verify_module(
     table = LawTable.of(found, source.n_tokens)
     wanted = criteria_against_law(table, source.n_tokens, count, (spec, finite_size(spec)))
     return ModuleVerification(
-        spec=spec, law=found, seed=int(seed), draws=count, reset=reset, causal=behaviour.causal,
+        spec=spec, law=found, seed=root, draws=count, reset=reset, causal=behaviour.causal,
         rotary=behaviour.rotary, centering="mean token" if reading.mean_token else "mean row",
         findings=tuple(finding(one, spectra, table) for one in wanted),
         warnings=tuple(_warnings(spec, behaviour, source)), spectra=tuple(spectra),
@@ -156,10 +157,10 @@ def _draws(draws: object, source: TokenSource, reset: str | None) -> int:
     fixed = source.given is not None and reset is None
     if draws is None:
         return 1 if fixed else _DRAWS
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1 or (fixed and draws > 1):
-        allowed = "1 for given tokens and weights, which are the same in every draw" if fixed else "a positive integer"
-        raise InputError("draws", draws, allowed)
-    return int(draws)
+    count = number_of_draws(draws, 1)
+    if fixed and count > 1:
+        raise InputError("draws", draws, "1 for given tokens and weights, which are the same in every draw")
+    return count
 
 
 def _behaviour(reading: ModuleReading, causal: bool | None, rotary: bool | None) -> Behaviour:

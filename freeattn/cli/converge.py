@@ -9,19 +9,19 @@ import click
 import freeattn
 from freeattn import report
 from freeattn.cli.files import output_files
-from freeattn.cli.numbers import exact_number
+from freeattn.cli.numbers import exact_numbers
 from freeattn.cli.options import (
-    count_option,
+    draws_option,
     file_options,
     json_option,
     preset_argument,
     run_options,
+    seed_option,
     spec_options,
 )
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, table_rows, write_csv
 from freeattn.cli.spec import build_spec
-from freeattn.errors import InputError
 
 __all__ = ["converge_command"]
 
@@ -35,8 +35,6 @@ Examples:
 Exit codes: 0 done, 1 the simulation failed its own test, 2 bad input.
 """
 _DEFAULT_SIZES = "128,256,512,1024"
-_MOST_DRAWS = 1_000_000
-_LARGEST_SEED = 2**64 - 1
 
 
 @click.command("converge", epilog=_EPILOG, short_help="How simulated attention approaches its law as n grows.")
@@ -45,8 +43,8 @@ _LARGEST_SEED = 2**64 - 1
 @click.option("--sizes", metavar="N,N,…", default=_DEFAULT_SIZES, show_default=True,
               help="Numbers of tokens; all widths are scaled with them.")
 @click.option("--betas", metavar="X,X,…", help="Also measure, at every size, what the mean loses at these beta.")
-@count_option("draws", 10, 2, _MOST_DRAWS, "Independent draws at each size.")
-@count_option("seed", 0, 0, _LARGEST_SEED, "The same seed gives the same result.")
+@draws_option(10, 2, "Independent draws at each size.")
+@seed_option("The same seed gives the same result.")
 @run_options
 @json_option
 @file_options(
@@ -61,8 +59,8 @@ def converge_command(
 ) -> None:
     """Draw softmax attention at several sizes with fixed ratios and fit how its distances from the law fall.
 
-    The architecture is PRESET (see freeattn architectures) with options in place of its values, or options
-    alone; its n_tokens says what its widths are widths of.
+    The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
+    place of its values, or options alone; its n_tokens says what its widths are widths of.
     Prints the distances between softmax, its Gaussian equivalent and the law with their rates n^-a, and a test
     of the simulation against a mean that is known exactly. With a store an interrupted run goes on where it
     stopped.
@@ -70,7 +68,7 @@ def converge_command(
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:
         report.check_plot_file(files["plot"].given)
-    lengths, hot = _numbers("sizes", sizes), () if betas is None else _numbers("betas", betas)
+    lengths, hot = exact_numbers("sizes", sizes), () if betas is None else exact_numbers("betas", betas)
     spec = build_spec(preset, options)
     kept = None if store is None else freeattn.Store(store)  # a bad one is refused before anything is computed
     with progress_of("drawing", draws * len(lengths) * (1 + len(hot))) as progress:
@@ -88,10 +86,3 @@ def converge_command(
     else:
         click.echo(report.render(*report.convergence_tables(found, preset)), nl=False)
     context.exit(0 if found.passed else 1)
-
-
-def _numbers(field: str, text: str) -> tuple[Any, ...]:
-    try:
-        return tuple(exact_number(field, part) for part in text.split(","))
-    except InputError as error:
-        raise InputError(field, text, "numbers between commas, such as 128,256,512") from error

@@ -17,8 +17,8 @@ from freeattn.errors import InputError
 from freeattn.model.ties import refuse_queries
 
 __all__ = [
-    "LAYER_FIELDS", "SWITCHES", "count_option", "file_options", "json_option", "name_option", "preset_argument",
-    "run_options", "spec_options",
+    "LAYER_FIELDS", "SWITCHES", "count_option", "draws_option", "file_options", "json_option", "name_option",
+    "preset_argument", "run_options", "run_options_from", "seed_option", "spec_options",
 ]
 
 _EXPLAIN: dict[str, Callable[[str], object]] = {"tie": refuse_queries}
@@ -27,6 +27,8 @@ _Decorator = Callable[[_Function], _Function]
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 _MOST_WORKERS = 4096
+_MOST_DRAWS = 1_000_000
+_LARGEST_SEED = 2**64 - 1
 _SIZES = {
     "n_tokens": "Tokens in the sequence.",
     "d_model": "Width of the tokens.",
@@ -112,6 +114,16 @@ def count_option(
     )
 
 
+def draws_option(default: int, least: int, help: str) -> _Decorator[Any]:
+    """--draws: a number of simulated draws."""
+    return count_option("draws", default, least, _MOST_DRAWS, help)
+
+
+def seed_option(help: str) -> _Decorator[Any]:
+    """--seed."""
+    return count_option("seed", 0, 0, _LARGEST_SEED, help)
+
+
 def _complete_from(names: Callable[[], Sequence[str]]) -> _Complete:
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         del context, parameter
@@ -155,12 +167,22 @@ def json_option(function: _Function) -> _Function:
 
 def run_options(function: _Function) -> _Function:
     """--workers and --store: where a command computes, and where finished results are kept."""
-    store = "Keep each finished result in this file; results that it has are not computed again."
-    function = click.option("--store", metavar="FILE", help=store)(function)
-    workers = "Processes to compute with; all: one for each available core."
-    return click.option(
-        "--workers", metavar="N|all", help=workers, default="1", show_default=True, callback=_read_workers
-    )(function)
+    return run_options_from("1", None)(function)
+
+
+def run_options_from(workers: str, store: str | None) -> _Decorator[Any]:
+    """The same with other defaults."""
+
+    def decorate(function: _Function) -> _Function:
+        kept = "Keep each finished result in this file; results that it has are not computed again."
+        shown = store is not None
+        function = click.option("--store", metavar="FILE", help=kept, default=store, show_default=shown)(function)
+        where = "Processes to compute with; all: one for each available core."
+        return click.option(
+            "--workers", metavar="N|all", help=where, default=workers, show_default=True, callback=_read_workers
+        )(function)
+
+    return decorate
 
 
 def _read_workers(context: click.Context, parameter: click.Parameter, text: str) -> int | None:

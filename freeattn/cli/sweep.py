@@ -12,7 +12,7 @@ from freeattn import report
 from freeattn.cli.files import output_files
 from freeattn.cli.grids import layers, read_grid, read_records
 from freeattn.cli.group import say
-from freeattn.cli.options import count_option, json_option, preset_argument, run_options, spec_options
+from freeattn.cli.options import draws_option, json_option, preset_argument, run_options, seed_option, spec_options
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, write_csv
 from freeattn.errors import InputError
@@ -35,8 +35,6 @@ rank_fraction, spike_gap, leading_singular_value, attention_stable_rank, paramet
 Exit codes: 0 done, 1 every combination has an error, 2 bad input.
 """
 _DEFAULT = ("mean", "edges", "atom")
-_MOST_DRAWS = 1_000_000
-_LARGEST_SEED = 2**64 - 1
 
 
 @click.command("sweep", epilog=_EPILOG, short_help="Quantities of many laws, as a table.")
@@ -45,8 +43,8 @@ _LARGEST_SEED = 2**64 - 1
 @click.option("--over", multiple=True, metavar="FIELD=VALUES", help="A,B,… or FIRST:LAST:STEP; all combinations.")
 @click.option("--records", metavar="FILE", help="In place of --over: a CSV file of combinations, fields in line one.")
 @click.option("--quantity", multiple=True, metavar="NAME[:ARG=X,…]", help="What is told (default: mean, edges, atom).")
-@count_option("draws", 0, 0, _MOST_DRAWS, "Simulated draws for each layer, compared with its law as by verify.")
-@count_option("seed", 0, 0, _LARGEST_SEED, "Of the draws; the same for each layer.")
+@draws_option(0, 0, "Simulated draws for each layer, compared with its law as by verify.")
+@seed_option("Of the draws; the same for each layer.")
 @run_options
 @json_option
 @click.option("--csv", metavar="FILE", help="Write the table.")

@@ -11,11 +11,12 @@ from freeattn import report
 from freeattn.cli.files import output_files
 from freeattn.cli.group import say
 from freeattn.cli.options import (
-    count_option,
+    draws_option,
     file_options,
     json_option,
     preset_argument,
     run_options,
+    seed_option,
     spec_options,
 )
 from freeattn.cli.progress import progress_of
@@ -36,15 +37,13 @@ Examples:
 \b
 Exit codes: 0 every check passed, 1 a check failed, 2 bad input.
 """
-_MOST_DRAWS = 1_000_000
-_LARGEST_SEED = 2**64 - 1
 
 
 @click.command("verify", epilog=_EPILOG, short_help="Simulated softmax attention against the law.")
 @preset_argument
 @spec_options
-@count_option("draws", 10, 1, _MOST_DRAWS, "Independent draws.")
-@count_option("seed", 0, 0, _LARGEST_SEED, "The same seed gives the same result.")
+@draws_option(10, 1, "Independent draws.")
+@seed_option("The same seed gives the same result.")
 @run_options
 @spectrum_options
 @json_option

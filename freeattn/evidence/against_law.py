@@ -6,7 +6,6 @@ its mean over the draws deviates by more than its allowance (see `criteria.crite
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -43,15 +42,10 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        interval = self.measured.interval
-        allowed = None if self.allowance is None else {"value": self.allowance.value, "reason": self.allowance.reason}
+        allowed = None if self.allowance is None else self.allowance.to_dict()
         return {
             "name": self.name, "meaning": self.meaning, "relative_to": self.relative_to, "law": self.law,
-            "measured": {
-                "mean": _finite(self.measured.mean),
-                "interval": None if interval is None else [_finite(end) for end in interval],
-            },
-            "allowance": allowed, "passed": self.passed,
+            "measured": self.measured.to_dict(), "allowance": allowed, "passed": self.passed,
         }
 
 
@@ -88,7 +82,3 @@ def _row(found: Finding) -> dict[str, Any]:
         "measured_low": low, "measured_high": high,
         "allowance": None if found.allowance is None else found.allowance.value, "passed": found.passed,
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

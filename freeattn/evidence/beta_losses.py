@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from freeattn.evidence import compare
-from freeattn.evidence.distances import estimate_record
 from freeattn.evidence.finite_size import finite_size
 from freeattn.evidence.verify import Estimate
 from freeattn.model.attention import Attention
@@ -41,8 +40,8 @@ class BetaLoss:
         """JSON-ready form."""
         return {
             "beta": self.beta, "n_tokens": self.n_tokens, "scaled_beta": self.scaled_beta,
-            "loss": estimate_record(self.loss), "expected": self.expected,
-            "relative_w1": estimate_record(self.relative_w1),
+            "loss": self.loss.to_dict(), "expected": self.expected,
+            "relative_w1": self.relative_w1.to_dict(),
         }
 
 

@@ -20,11 +20,12 @@ from freeattn.errors import InputError
 from freeattn.evidence.beta_losses import BetaLoss, beta_loss
 from freeattn.evidence.compare import LawTable
 from freeattn.evidence.distances import PAIRS, Distance, distances
-from freeattn.evidence.draws import results_of
-from freeattn.evidence.sampling import sample, seed_sequence
+from freeattn.evidence.draws import number_of_draws, results_of
+from freeattn.evidence.sampling import sample
 from freeattn.evidence.scaling import scaled
 from freeattn.evidence.score_identity import ScoreIdentity, identity_applies, score_identities, score_means
 from freeattn.evidence.verify import CONFIDENCE
+from freeattn.evidence.weights import named_seed
 from freeattn.model.attention import Attention
 from freeattn.model.quantities import as_positive
 from freeattn.numerics.limiting import law as limiting_law
@@ -121,7 +122,7 @@ def converge(
     """
     if not isinstance(spec, Attention):
         raise InputError("spec", spec, "an Attention")
-    lengths, count, root = _sizes(sizes), _draws(draws), _seed(seed)
+    lengths, count, root = _sizes(sizes), number_of_draws(draws, 2), named_seed(seed)
     layers = {n: scaled(spec, n) for n in lengths}
     if finite_size or spec.finite_size:
         layers = {n: layer.with_finite_size() for n, layer in layers.items()}
@@ -171,19 +172,6 @@ def _sizes(sizes: Iterable[int]) -> tuple[int, ...]:
     if not integers or len(set(found)) < 2 or len(set(found)) != len(found):
         raise InputError("sizes", found, allowed)
     return tuple(sorted(int(n) for n in found))
-
-
-def _draws(draws: object) -> int:
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 2:
-        raise InputError("draws", draws, "an integer of at least 2")
-    return int(draws)
-
-
-def _seed(seed: Any) -> int:
-    if isinstance(seed, np.random.SeedSequence):
-        raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
-    seed_sequence(seed)
-    return int(seed)
 
 
 def _betas(spec: Attention, betas: Iterable[Any]) -> tuple[Any, ...]:

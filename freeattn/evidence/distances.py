@@ -12,7 +12,7 @@ from freeattn.evidence.rates import Rate, fitted_rate
 from freeattn.evidence.verify import Estimate
 from freeattn.runs import Result
 
-__all__ = ["PAIRS", "Distance", "distances", "estimate_record"]
+__all__ = ["PAIRS", "Distance", "distances"]
 
 PAIRS = ("softmax-law", "equivalent-law", "softmax-equivalent")
 
@@ -39,7 +39,7 @@ class Distance:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
         rate = None if self.rate is None else self.rate.to_dict()
-        values = [estimate_record(one) for one in self.estimates]
+        values = [one.to_dict() for one in self.estimates]
         return {"statistic": self.statistic, "between": self.between, "values": values, "rate": rate}
 
     def rows(self, sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
@@ -52,12 +52,6 @@ class Distance:
                 "statistic": self.statistic, "between": self.between, "n_tokens": n, "mean": one.mean, "low": ends[0],
                 "high": ends[1], "rate": exponent, "rate_low": low, "rate_high": high,
             }
-
-
-def estimate_record(estimate: Estimate) -> dict[str, Any]:
-    """Mean and interval of an estimate."""
-    interval = estimate.interval
-    return {"mean": estimate.mean, "interval": None if interval is None else list(interval)}
 
 
 def _w1(softmax: Spectrum, equivalent: Spectrum, table: LawTable) -> tuple[float, float, float]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from freeattn.errors import FreeattnError, TaskError
+from freeattn.errors import FreeattnError, InputError, TaskError
 from freeattn.evidence.sampling import Sample, sample
 from freeattn.evidence.weights import Matrix, seed_sequence
 from freeattn.evidence.words import sample_words
@@ -22,7 +22,22 @@ from freeattn.model.quantities import encode
 from freeattn.model.word_sizes import checked_sizes
 from freeattn.runs import Progress, Result, Store, Task, run
 
-__all__ = ["child_seed", "draw_layer", "draw_words", "layer_draws", "results_of", "word_draws"]
+__all__ = [
+    "child_seed", "draw_layer", "draw_words", "layer_draws", "layer_task", "number_of_draws", "results_of",
+    "word_draws",
+]
+
+
+def number_of_draws(draws: Any, least: int) -> int:
+    """A number of draws that was given.
+
+    Raises:
+        InputError: unless it is an integer of at least `least`.
+    """
+    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < least:
+        allowed = {0: "a non-negative integer", 1: "a positive integer"}.get(least, f"an integer of at least {least}")
+        raise InputError("draws", draws, allowed)
+    return int(draws)
 
 
 def child_seed(seed: int, draw: int) -> np.random.SeedSequence:
@@ -41,16 +56,18 @@ def draw_words(expression: Expression, sizes: Mapping[Any, Any], seed: int, of: 
     return {"eigenvalues": sample_words(expression, sizes, child_seed(seed, draw), of)}
 
 
+def layer_task(spec: Attention, seed: int, draw: int) -> Task:
+    """One draw of a layer as a task."""
+    key = {"kind": "draw of a layer", "spec": spec.to_dict(), "seed": int(seed), "draw": draw}
+    return Task(key, draw_layer, (spec, seed, draw))
+
+
 def layer_draws(
     spec: Attention, draws: int, seed: int, *, executor: Executor | None = None, workers: int | None = 1,
     store: Store | str | Path | None = None, progress: Progress | None = None,
 ) -> tuple[Sample, ...]:
     """Draws 0, …, draws − 1 of a layer; the other arguments are those of `runs.run`."""
-    form = spec.to_dict()
-    tasks = [
-        Task({"kind": "draw of a layer", "spec": form, "seed": int(seed), "draw": draw}, draw_layer, (spec, seed, draw))
-        for draw in range(draws)
-    ]
+    tasks = [layer_task(spec, seed, draw) for draw in range(draws)]
     found = results_of(tasks, executor=executor, workers=workers, store=store, progress=progress)
     return tuple(
         Sample(one["softmax"], one["equivalent"], spec, child_seed(seed, draw)) for draw, one in enumerate(found)

@@ -16,7 +16,6 @@ from typing import Any, final
 import numpy as np
 from scipy import stats
 
-from freeattn.evidence.distances import estimate_record
 from freeattn.evidence.projections import Projections
 from freeattn.evidence.verify import Estimate
 from freeattn.evidence.weights import Matrix, Weights, blas_threads
@@ -52,7 +51,7 @@ class ScoreIdentity:
         """JSON-ready form."""
         return {
             "n_tokens": self.n_tokens, "d_key": self.d_key, "beta": self.beta, "exact": self.exact,
-            "simulated": estimate_record(self.simulated), "passed": self.passed,
+            "simulated": self.simulated.to_dict(), "passed": self.passed,
         }
 
 

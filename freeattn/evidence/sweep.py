@@ -18,10 +18,10 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from freeattn.errors import FreeattnError, InputError
-from freeattn.evidence.draws import results_of
+from freeattn.evidence.draws import number_of_draws, results_of
 from freeattn.evidence.quantities import DEFAULT, Quantity, quantity, simulated_columns, simulated_values
 from freeattn.evidence.verify import verify
-from freeattn.evidence.weights import seed_sequence
+from freeattn.evidence.weights import named_seed
 from freeattn.model.attention import Attention, check_fields
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.runs import Progress, Result, Store, Task
@@ -113,20 +113,16 @@ def sweep(
         InputError: for a field or a quantity that is not known, and what is no number of draws or seed. What a single
             combination does not allow is the error of its row.
     """
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 0:
-        raise InputError("draws", draws, "a non-negative integer")
-    if isinstance(seed, np.random.SeedSequence):
-        raise InputError("seed", seed, "a non-negative integer, so that the table can name it")
-    seed_sequence(seed)
+    count, root = number_of_draws(draws, 0), named_seed(seed)
     wanted = _wanted(quantities)
     points = _points(spec, over)
-    tasks = {i: _task(p.spec, wanted, int(draws), int(seed)) for i, p in enumerate(points) if p.spec is not None}
+    tasks = {i: _task(p.spec, wanted, count, root) for i, p in enumerate(points) if p.spec is not None}
     found = dict(zip(tasks, results_of(
         list(tasks.values()), executor=executor, workers=workers, store=store, progress=progress
     ), strict=True))
-    columns = _columns(points, wanted, bool(draws))
+    columns = _columns(points, wanted, bool(count))
     rows = ({**point.values, **found.get(i, {"error": point.error})} for i, point in enumerate(points))
-    return Sweep(columns, tuple({name: row.get(name) for name in columns} for row in rows), int(draws), int(seed))
+    return Sweep(columns, tuple({name: row.get(name) for name in columns} for row in rows), count, root)
 
 
 def sweep_row(spec: Attention, quantities: Sequence[str], draws: int, seed: int) -> Result:

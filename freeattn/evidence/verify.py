@@ -12,13 +12,13 @@ from typing import Any, final
 import numpy as np
 from scipy import stats
 
-from freeattn.errors import InputError
 from freeattn.evidence.compare import ComparableLaw, LawTable
 from freeattn.evidence.criteria import MOST, Allowance, Criterion, criteria, expected_effects
-from freeattn.evidence.draws import layer_draws
+from freeattn.evidence.draws import layer_draws, number_of_draws
 from freeattn.evidence.finite_size import FiniteSize, reliable_beta
 from freeattn.evidence.finite_size import finite_size as size_effects
-from freeattn.evidence.sampling import Sample, check_sizes, seed_sequence
+from freeattn.evidence.sampling import Sample
+from freeattn.evidence.weights import check_sizes, named_seed
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.attention import Attention
 from freeattn.model.scores import Softmax
@@ -51,6 +51,12 @@ class Estimate:
     def interval(self) -> tuple[float, float] | None:
         """(low, high), or None when one draw gives no interval."""
         return None if self.half_width is None else (self.mean - self.half_width, self.mean + self.half_width)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form: mean and interval, None in place of what is not finite."""
+        interval = self.interval
+        ends = None if interval is None else [_finite(end) for end in interval]
+        return {"mean": _finite(self.mean), "interval": ends}
 
 
 @final
@@ -95,12 +101,14 @@ class Statistic:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        limit = {} if self.limit is None else {"softmax_to_limit": _estimate_record(self.limit)}
+        limit = {} if self.limit is None else {"softmax_to_limit": self.limit.to_dict()}
         return {
             "name": self.name, "meaning": self.meaning, "relative_to": self.relative_to, "law": self.law,
-            "n_tokens": self.n_tokens, "draws": self.draws, "softmax": _estimate_record(self.softmax),
-            "equivalent": _estimate_record(self.equivalent), "excess": _finite(self.excess),
-            "allowance": _allowance_record(self.allowance), "floor": _allowance_record(self.floor),
+            "n_tokens": self.n_tokens, "draws": self.draws, "softmax": self.softmax.to_dict(),
+            "equivalent": None if self.equivalent is None else self.equivalent.to_dict(),
+            "excess": _finite(self.excess),
+            "allowance": None if self.allowance is None else self.allowance.to_dict(),
+            "floor": None if self.floor is None else self.floor.to_dict(),
             "passed": self.passed, **limit,
         }
 
@@ -175,26 +183,17 @@ def verify(
     Raises:
         InputError: for sizes, draws or a seed that are not allowed; see also `sampling.sample`.
     """
-    count = _draws(draws)
-    if isinstance(seed, np.random.SeedSequence):
-        raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
-    seed_sequence(seed)
+    count, root = number_of_draws(draws, 1), named_seed(seed)
     if finite_size:
         spec = spec.with_finite_size()
     check_sizes(spec)
     table = LawTable.of(limiting_law(spec) if law is None else law, spec.n_tokens)
-    samples = layer_draws(spec, count, int(seed), executor=executor, workers=workers, store=store, progress=progress)
+    samples = layer_draws(spec, count, root, executor=executor, workers=workers, store=store, progress=progress)
     size = size_effects(spec)
     limits = _against_limit(spec, samples) if spec.finite_size else {}
     wanted = criteria(spec, table, size, count)
     found = tuple(_statistic(criterion, samples, table, limits.get(criterion.name)) for criterion in wanted)
-    return Verification(spec, int(seed), count, size, found, _warnings(spec, size, table, count), samples)
-
-
-def _draws(draws: object) -> int:
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
-        raise InputError("draws", draws, "a positive integer")
-    return int(draws)
+    return Verification(spec, root, count, size, found, _warnings(spec, size, table, count), samples)
 
 
 def _against_limit(spec: Attention, samples: Sequence[Sample]) -> dict[str, Estimate]:
@@ -247,18 +246,6 @@ def _warnings(spec: Attention, size: FiniteSize, table: LawTable, draws: int) ->
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _estimate_record(estimate: Estimate | None) -> dict[str, Any] | None:
-    if estimate is None:
-        return None
-    interval = estimate.interval
-    ends = None if interval is None else [_finite(end) for end in interval]
-    return {"mean": _finite(estimate.mean), "interval": ends}
-
-
-def _allowance_record(allowance: Allowance | None) -> dict[str, Any] | None:
-    return None if allowance is None else {"value": allowance.value, "reason": allowance.reason}
 
 
 def _row(statistic: Statistic, at_finite_size: bool) -> dict[str, Any]:

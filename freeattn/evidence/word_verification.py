@@ -19,9 +19,9 @@ import numpy as np
 from freeattn.errors import InputError
 from freeattn.evidence.compare import Spectrum
 from freeattn.evidence.criteria import Allowance
-from freeattn.evidence.draws import word_draws
+from freeattn.evidence.draws import number_of_draws, word_draws
 from freeattn.evidence.verify import CONFIDENCE, Estimate
-from freeattn.evidence.weights import seed_sequence
+from freeattn.evidence.weights import named_seed
 from freeattn.evidence.words import Numbers
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.expression import Expression
@@ -78,12 +78,10 @@ class WordStatistic:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        interval = self.simulated.interval
         return {
             "name": self.name, "meaning": self.meaning, "relative_to": self.relative_to, "law": self.law,
-            "simulated": {"mean": self.simulated.mean, "interval": None if interval is None else list(interval)},
-            "excess": self.excess, "passed": self.passed,
-            "allowance": {"value": self.allowance.value, "reason": self.allowance.reason},
+            "simulated": self.simulated.to_dict(), "excess": self.excess, "passed": self.passed,
+            "allowance": self.allowance.to_dict(),
         }
 
 
@@ -150,11 +148,7 @@ def verify_words(
     Raises:
         InputError: for sizes, draws or a seed that are not allowed.
     """
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 2:
-        raise InputError("draws", draws, "an integer of at least 2")
-    if isinstance(seed, np.random.SeedSequence):
-        raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
-    seed_sequence(seed)
+    count, root = number_of_draws(draws, 2), named_seed(seed)
     checked_sizes(expression, sizes)
     given = dict(sizes or {})
     smallest = _smallest(expression, given)
@@ -163,11 +157,10 @@ def verify_words(
         raise InputError("sizes", f"a space of {smallest}", allowed)
     found = _law_of(expression, of, given) if law is None else law  # before the draws: a refusal costs nothing
     samples = word_draws(
-        expression, given, int(draws), int(seed), of, executor=executor, workers=workers, store=store,
-        progress=progress,
+        expression, given, count, root, of, executor=executor, workers=workers, store=store, progress=progress
     )
     statistics = _Comparison(found, samples, smallest).statistics()
-    return WordVerification(expression, of, given, int(seed), int(draws), statistics, samples)
+    return WordVerification(expression, of, given, root, count, statistics, samples)
 
 
 def _law_of(expression: Expression, of: str, sizes: Mapping[Any, Any]) -> WordsLaw:

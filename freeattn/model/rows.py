@@ -77,7 +77,7 @@ def row_moment(
         beta: a number that mpmath takes.
 
     Raises:
-        InputError: when f is negative somewhere.
+        InputError: when f is negative somewhere, or 0 so often that all weights of a row may be.
         ConvergenceError: when the steps do not get short enough: β far above √log n, or an undeclared kink.
     """
     row = _Row(scores, beta, n_tokens, power, degree)
@@ -149,6 +149,13 @@ def _ends(row: _Row, nodes: _Nodes, digits: int) -> tuple[int, int]:
     mass = [float(p) for p in nodes.mass]
     tails = [p * (1 + abs(float(x))) ** row.degree for x, p in zip(nodes.chi, mass, strict=True)]
     small = 10.0**-digits
+    empty = sum(p for p, log in zip(mass, logs, strict=True) if log == -math.inf) ** (row.n_tokens - 1)
+    if empty > small:
+        allowed = (
+            f"a function that is positive with probability one: all weights of a row of {row.n_tokens} tokens are 0 "
+            f"with probability {empty:.2g} or less, and have no sum to be divided by"
+        )
+        raise InputError("scores", row.scores.name, allowed)
 
     def us(exponent: int) -> list[float]:
         shift = exponent * math.log(2)

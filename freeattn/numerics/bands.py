@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from freeattn.errors import ConvergenceError
 
-__all__ = ["NODES", "POINTS", "TO_COEFFICIENTS", "BandMap", "LinearMap", "OffsetMap", "PanelBand", "build_panels"]
+__all__ = [
+    "NODES", "POINTS", "TO_COEFFICIENTS", "WEIGHTS", "BandMap", "LinearMap", "OffsetMap", "PanelBand", "build_panels",
+]
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -34,7 +36,7 @@ _LOG_SCALE = 0.05  # a left edge below this share of the right one is resolved o
 POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)[::-1]
 TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(POINTS, NODES - 1))
 _VANDERMONDE = {side: chebyshev.chebvander((POINTS + side) / 2, NODES - 1) for side in (-1, 1)}  # onto halves
-_WEIGHTS = np.array([2.0 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(NODES)]) @ TO_COEFFICIENTS
+WEIGHTS = np.array([2.0 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(NODES)]) @ TO_COEFFICIENTS
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ class PanelBand:
             start, end = self.breaks[panel], self.breaks[panel + 1]
             theta = (start + end) / 2 + (end - start) / 2 * local
             values = np.asarray(function(self.map.point(theta))) * chebyshev.chebval(local, self.density[panel])
-            part = (_WEIGHTS @ values).item() * (high - low) / 2 * (end - start) / 2
+            part = (WEIGHTS @ values).item() * (high - low) / 2 * (end - start) / 2
             tail = np.abs(TO_COEFFICIENTS[-2:] @ values).max() * (end - start) * (high - low)
             scale = max(scale, abs(part), abs(total))
             if tail <= 1e-12 * scale or tail == 0:

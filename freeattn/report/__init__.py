@@ -13,6 +13,7 @@ _HOME = {
     "law_tables": "freeattn.report.tables",
     "progress_on_stderr": "freeattn.report.progress",
     "render": "freeattn.report.tables",
+    "reproduction_tables": "freeattn.report.tables",
     "rows_table": "freeattn.report.tables",
     "spectrum_tables": "freeattn.report.tables",
     "verification_tables": "freeattn.report.tables",
@@ -26,6 +27,7 @@ _HOME = {
     "HtmlReport": "freeattn.report.html",
     "law_grid": "freeattn.report.plot",
     "plot_law": "freeattn.report.plot",
+    "save_figure": "freeattn.report.figures",
     "save_law_plot": "freeattn.report.plot",
 }
 

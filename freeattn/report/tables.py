@@ -15,8 +15,8 @@ from rich.text import Text
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "estimate_text", "later_fields", "law_tables", "render", "rows_table",
-    "sharing_text", "spec_rows", "spectrum_tables", "verification_tables",
+    "architectures_table", "edge_kind", "estimate_text", "later_fields", "law_tables", "render", "reproduction_tables",
+    "rows_table", "sharing_text", "spec_rows", "spectrum_tables", "verification_tables",
 ]
 
 _PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
@@ -308,3 +308,52 @@ def estimate_text(row: Any, name: str) -> str:
     if mean is None:
         return ""
     return f"{mean:.3g}" if low is None else f"{mean:.3g} ± {(high - low) / 2:.1g}"
+
+
+# A reproduction ---------------------------------------------------------------------------------------------
+
+
+_REPRODUCTION_NOTE = (
+    "Simulated: real softmax attention, mean over the draws with its 95 % interval; differences are in units of the "
+    "interval: off the theory, and off what was measured there where the layer has the size of the publication. "
+)
+_REDUCED = (
+    "Layers with n in the form 1024 = 4096/4 are smaller than the published ones, and further from their limit; "
+    "--scale 1 draws those."
+)
+_THEORY_DIGITS = 10
+
+
+def reproduction_tables(reproduction: Any) -> tuple[RenderableType, ...]:
+    """One row for each quantity: theory, simulation and print, with their differences."""
+    columns = ("layer", "quantity", "theory", "printed", "n", "draws", "simulated", "measured there", "off theory")
+    table = _table(f"{reproduction.title}; seed {reproduction.seed}", *columns, "off print", "verdict", left=2)
+    for row in reproduction.rows():
+        differences = (_number_or_blank(row[key], ".2f") for key in ("from_theory", "from_printed"))
+        table.add_row(
+            row["label"], row["quantity"], _number_or_blank(row["theory"], f".{_THEORY_DIGITS}g"),
+            row["printed_theory"] or "", _drawn_size(row), str(row["draws"] or ""),
+            _with_interval(row["simulated"], row["half_width"]),
+            " ± ".join(filter(None, (row["printed"], _number_or_blank(row["printed_half_width"], ".3g")))),
+            *differences, "" if row["passed"] is None else _VERDICTS[row["passed"]],
+        )
+    notes = _REPRODUCTION_NOTE + (_REDUCED if reproduction.reduced else "")
+    return (table, Text(f"Setting: {reproduction.setting}."), Text(" ".join(filter(None, (reproduction.note, notes)))))
+
+
+def _number_or_blank(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
+
+
+def _drawn_size(row: Any) -> str:
+    """The number of tokens, and what it comes from when it is reduced."""
+    if row["n_tokens"] is None:
+        return ""
+    n, scale = row["n_tokens"], row["scale"]
+    return str(n) if scale == 1 else f"{n} = {n * scale}/{scale}"
+
+
+def _with_interval(mean: float | None, half_width: float | None) -> str:
+    if mean is None:
+        return ""
+    return f"{mean:.4g}" if half_width is None else f"{mean:.4g} ± {half_width:.2g}"

@@ -365,6 +365,7 @@ def test_given_tokens():
         ({"inputs": tokens(8, 64), "draws": 2}, "draws"),
         ({"n_tokens": 16, "draws": 0}, "draws"),
         ({"n_tokens": 16, "seed": -1}, "seed"),
+        ({"n_tokens": 16, "seed": np.random.SeedSequence(0)}, "seed"),
         ({"n_tokens": 16, "reset": "mine"}, "reset"),
         ({"n_tokens": 16, "causal": "yes"}, "causal"),
         ({"n_tokens": 16, "rotary": True}, "rotary"),
