@@ -10,8 +10,8 @@ import numpy as np
 from freeattn.errors import ConvergenceError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.numerics.law import SpectralLaw
-from freeattn.predict.parameters import parameter_count
 from freeattn.predict.flow import arrival_time, flow_loss
+from freeattn.predict.parameters import parameter_count
 from freeattn.predict.readouts import best_penalty, degrees_of_freedom, ridge_error
 from freeattn.predict.shape import (
     condition_number,

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from freeattn.report.data import Curve, Derived, Fact, Formula, LayerData, Piece, ReportData
 from freeattn.report.extra import PageLibraries, page_libraries
-from freeattn.report.page_figures import Figure, Series, bars_outline, figures_of
 from freeattn.report.mathml import display_formula, inline_formula
+from freeattn.report.page_figures import Figure, Series, bars_outline, figures_of
 from freeattn.report.still import svg_of
 from freeattn.report.tables import estimate_text
 
