@@ -48,6 +48,7 @@ _HOME = {
     "free_compression": "freeattn.numerics.free_convolutions",
     "sample": "freeattn.evidence.simulate",
     "verify": "freeattn.evidence.simulate",
+    "html_report": "freeattn.findings.collect",
     "reproduce": "freeattn.evidence.reproduce",
     "converge": "freeattn.evidence.convergence",
     "sweep": "freeattn.evidence.sweep",

@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "predict": {"errors", "model", "numerics"},
     "adapters": {"errors", "model", "evidence", "numerics"},
     "report": {"errors"},
+    "findings": {"freeattn", "errors", "model", "theory", "numerics", "predict", "evidence", "report"},
     "cli": {"freeattn", "errors", "model", "report"},
 }
 # Modules that are held tighter than their package: what checks a law shares no step with what derives it, and a
@@ -58,6 +59,7 @@ TIGHTER = {
 # Imports inside functions: the optional dependency at its one place.
 INSIDE_FUNCTIONS = {
     ("freeattn.report.plot", "matplotlib"),
+    *(("freeattn.report.extra", library) for library in ("jinja2", "latex2mathml", "plotly")),
     ("freeattn.report.parquet", "pyarrow"),
     ("freeattn.adapters.torch_library", "torch"),
 }
@@ -71,7 +73,7 @@ BRIDGE = "freeattn.numerics.compile"  # the one module that may import both symp
 # Only these packages may import the library at all.
 AT_HOME = {
     "sympy": {"theory", "numerics"},
-    "numpy": {"numerics", "evidence", "predict", "report", "runs", "adapters"},
+    "numpy": {"numerics", "evidence", "predict", "report", "findings", "runs", "adapters"},
     "sqlite3": {"runs"},
     "scipy": {"numerics", "evidence", "predict"},
     "torch": {"adapters"},
@@ -79,6 +81,9 @@ AT_HOME = {
     "flint": {"theory", "numerics"},
     "numba": {"numerics"},
     "matplotlib": {"report"},
+    "jinja2": {"report"},
+    "latex2mathml": {"report"},
+    "plotly": {"report"},
     "pyarrow": {"report"},
     "rich": {"report"},
     "click": {"cli"},

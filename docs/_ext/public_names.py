@@ -37,6 +37,7 @@ TITLES = {
     "predict": "Predictions",
     "evidence": "Simulation",
     "adapters": "Configuration files, modules, spectra",
+    "findings": "Reports",
     "runs": "Runs",
     "errors": "Errors",
 }

@@ -12,6 +12,7 @@ from freeattn.cli.derive import derive_command
 from freeattn.cli.group import CommandGroup
 from freeattn.cli.law import law_command
 from freeattn.cli.predict import predict_command
+from freeattn.cli.report import report_command
 from freeattn.cli.reproduce import reproduce_command
 from freeattn.cli.sweep import sweep_command
 from freeattn.cli.verify import verify_command
@@ -29,6 +30,7 @@ Examples:
   freeattn architectures llama
   freeattn predict ridge bert-base --n-tokens 512
   freeattn compare bert-base bert-large --n-tokens 512
+  freeattn report bert-base --n-tokens 512 -o bert-base.html
   freeattn reproduce fig-2d
 
 \b
@@ -57,7 +59,7 @@ def commands(context: click.Context) -> None:
 
 for _command in (
     law_command, derive_command, verify_command, converge_command, sweep_command, reproduce_command,
-    architectures_command, predict_command, compare_command,
+    architectures_command, predict_command, compare_command, report_command,
 ):
     commands.add_command(_command)
 

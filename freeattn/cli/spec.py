@@ -14,7 +14,10 @@ from freeattn.errors import InputError
 if TYPE_CHECKING:  # the model loads when a specification is built, not for --help
     from freeattn.model.attention import Attention
 
-__all__ = ["CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "typed_fields"]
+__all__ = [
+    "CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "named_layer",
+    "typed_fields",
+]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "inputs": ("orthogonal", "gaussian"),
@@ -70,6 +73,22 @@ def build_layer(preset: str | None, options: Mapping[str, Any]) -> Layer:
         return Layer(_reported(typed, lambda: _sized(freeattn.Attention(**typed_fields(options)), typed)))
     fields = typed_fields(options, preset)
     return Layer(_reported(typed, lambda: _sized(freeattn.architecture(preset, **fields), typed)))
+
+
+def named_layer(text: str, options: Mapping[str, Any]) -> Layer:
+    """A layer by NAME:FIELD=VALUE,…: a preset or a file with fields of its own, and the options of all.
+
+    Raises:
+        InputError: as `build_layer`, and for parts that are no FIELD=VALUE.
+    """
+    name, _, fields = text.partition(":")
+    own = dict(options)
+    for part in filter(None, fields.split(",")):
+        field, equals, value = part.partition("=")
+        if field not in options or not equals or not value:
+            raise InputError("layers", part, "FIELD=VALUE with a field of the layer, such as n_heads=6")
+        own[field] = value
+    return build_layer(name, own)
 
 
 def kinds_spec(preset: str, options: Mapping[str, Any]) -> Attention:

@@ -1,4 +1,4 @@
-"""Say it and show it: tables, plots and LaTeX of laws and verifications.
+"""Say it and show it: tables, plots and pages of laws and verifications.
 
 Names load when first used (PEP 562): tables bring rich, plots bring numpy and, when one is drawn, matplotlib.
 """
@@ -23,6 +23,8 @@ _HOME = {
     "write_parquet": "freeattn.report.parquet",
     "check_plot_file": "freeattn.report.plot",
     "density_rows": "freeattn.report.plot",
+    "check_html_libraries": "freeattn.report.html",
+    "HtmlReport": "freeattn.report.html",
     "law_grid": "freeattn.report.plot",
     "plot_law": "freeattn.report.plot",
     "save_figure": "freeattn.report.figures",

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from freeattn.errors import InputError, MissingExtraError
 
 __all__ = [
-    "PLOT_SUFFIXES", "check_plot_file", "density_rows", "figure_class", "law_grid", "plot_law", "save_law_plot",
+    "PLOT_SUFFIXES", "DensityView", "check_plot_file", "density_rows", "figure_class", "law_grid", "plot_law",
+    "save_law_plot",
 ]
 
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
@@ -117,7 +118,7 @@ def check_plot_file(path: str | os.PathLike[str]) -> None:
 
 
 @dataclass(frozen=True)
-class _View:
+class DensityView:
     """What of a law is drawn: bins along the axis, and density per unit of x, or of log x."""
 
     law: Any
@@ -125,7 +126,7 @@ class _View:
     log: bool
 
     @classmethod
-    def of(cls, law: Any, log: bool) -> _View:
+    def of(cls, law: Any, log: bool) -> DensityView:
         ends = [float(end) for band in law.edges for end in band]
         ends += [float(atom.location) for atom in law.atoms if not (log and float(atom.location) <= 0)]
         if not log:
@@ -192,7 +193,7 @@ def plot_law(
         values = None if values is None else values / float(law.mean)
         law = law.normalized()
     log = _spreads(law) if log is None else log
-    view = _View.of(law, log)
+    view = DensityView.of(law, log)
     for left, right in law.edges:
         ax.axvspan(max(float(left), float(view.bins[0])), float(right), color=_RGB["band"], zorder=0)
     bars = [float(view.law_bars().max())]
@@ -218,14 +219,14 @@ def _title(spec: Any, draws: int) -> str:
     return ", ".join(parts + ([f"{draws} draws"] if draws else []))
 
 
-def _draw_sample(ax: Any, view: _View, sample: NDArray[np.float64]) -> float:
+def _draw_sample(ax: Any, view: DensityView, sample: NDArray[np.float64]) -> float:
     heights, beyond = view.sample_bars(sample)
     label = f"sample of {sample.size}" + (f" ({beyond} beyond the axis)" if beyond else "")
     ax.stairs(heights, view.bins, fill=True, color=_RGB["sample"], label=label, zorder=1)
     return float(heights.max())
 
 
-def _draw_density(ax: Any, view: _View) -> float:
+def _draw_density(ax: Any, view: DensityView) -> float:
     grid = law_grid(view.law, _CURVE_POINTS)
     grid = grid[grid >= view.bins[0]]
     heights = view.height(grid)
@@ -243,7 +244,7 @@ def _height(peak: float, bars: float) -> float:
     return max(peak, bars) if peak < 2 * bars else 1.5 * bars
 
 
-def _draw_atoms(ax: Any, view: _View, top: float) -> None:
+def _draw_atoms(ax: Any, view: DensityView, top: float) -> None:
     for atom in view.law.atoms:
         if float(atom.weight) <= 0:
             continue

@@ -15,8 +15,8 @@ from rich.text import Text
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "later_fields", "law_tables", "render", "reproduction_tables", "rows_table",
-    "sharing_text", "spectrum_tables", "verification_tables",
+    "architectures_table", "edge_kind", "estimate_text", "later_fields", "law_tables", "render", "reproduction_tables",
+    "rows_table", "sharing_text", "spec_rows", "spectrum_tables", "verification_tables",
 ]
 
 _PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
@@ -103,20 +103,25 @@ def law_tables(
 
 def _spec_table(spec: Any, preset: str | None) -> Table:
     table = _table(f"{preset or 'Attention'}: output {spec.output}", "field", "exact", "value")
+    for row in spec_rows(spec):
+        table.add_row(*row)
+    return table
+
+
+def spec_rows(spec: Any) -> Iterator[tuple[str, str, str]]:
+    """(field, exact value where that is short, decimal value of what is no integer) of a specification."""
     for name in (*_SIZES, *_EXACT):
         value = getattr(spec, name)
         if value is None or (name.endswith("_scale") and value == 1):
             continue
         exact = str(value)
         shown = exact if len(exact) <= _LONGEST_EXACT else ""
-        table.add_row(name, shown, "" if isinstance(value, int) else f"{float(value):.10g}")
-    table.add_row("tie", spec.tie.shorthand, "")
-    rows = f", rows of {spec.n_tokens} tokens" if spec.finite_size else ""
-    table.add_row("scores", f"{spec.scores.name}{rows}", "")
-    table.add_row("inputs", spec.inputs.name, "")
+        yield name, shown, "" if isinstance(value, int) else f"{float(value):.10g}"
+    yield "tie", spec.tie.shorthand, ""
+    yield "scores", f"{spec.scores.name}{f', rows of {spec.n_tokens} tokens' if spec.finite_size else ''}", ""
+    yield "inputs", spec.inputs.name, ""
     for name, text in later_fields(spec):
-        table.add_row(name, text, "")
-    return table
+        yield name, text, ""
 
 
 def later_fields(spec: Any) -> Iterator[tuple[str, str]]:
@@ -258,7 +263,7 @@ def verification_tables(verification: Any, preset: str | None = None) -> tuple[R
         names["limit"] = "softmax, from the limit"
     table = _table(title, "statistic", *names.values(), "allowed", "verdict")
     for row in verification.rows():
-        estimates = (_estimate(row, name) for name in names)
+        estimates = (estimate_text(row, name) for name in names)
         allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
         table.add_row(row["statistic"], *estimates, allowed, _VERDICTS[row["passed"]])
     return (table, _summary(verification), Text(_VERIFICATION_NOTE), *_not_modelled(spec))
@@ -297,7 +302,7 @@ def _summary(verification: Any) -> Text:
     return Text(summary, style="bold red" if failed else "bold green")
 
 
-def _estimate(row: Any, name: str) -> str:
+def estimate_text(row: Any, name: str) -> str:
     """A mean with the half-width of its interval, where there are both."""
     mean, low, high = (row[key] for key in (name, f"{name}_low", f"{name}_high"))
     if mean is None:

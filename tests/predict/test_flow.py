@@ -87,6 +87,16 @@ def test_plateau_and_ends(laws):
     assert flow_loss(laws["plain"], 1e8) == 0
 
 
+def test_losses_too_small_for_doubles_fall_to_zero(laws):
+    """Between 1e-306 and 1e-320 doubles have fewer and fewer digits: the loss is found to those that there are."""
+    law = laws["plain"]
+    left = float(law.normalized().edges[0][0])
+    losses = flow_loss(law, np.linspace(680, 750, 701) / (2 * left))
+    assert (np.diff(losses) <= 1e-320).all()
+    assert losses[0] > 1e-305
+    assert losses[-1] == 0
+
+
 def test_published_losses():
     """arXiv 2610.10033, Fig. 2(a): plateau 0.5 at h = 32, 7.55e-5 in the limit at h = 128, t = 100."""
     specs = {
