@@ -46,6 +46,12 @@ class Fold(NamedTuple):
     origins: tuple[float, ...] | None = None
 
 
+def _above(x: Array, omega: Complex) -> NDArray[np.bool_]:
+    """Whether Im ω is more than rounding, which is measured by |ω|."""
+    size = np.abs(omega)
+    return omega.imag > np.maximum(_REAL * size, _TOLERANCE * (size + np.abs(x)))
+
+
 class FixedPoints:
     """The solver of one `Subordination`; `size` is the order of magnitude of its law."""
 
@@ -161,17 +167,19 @@ class FixedPoints:
 
     def _classify(self, x: Array) -> tuple[NDArray[np.int_], Complex]:
         omega, done = self._solve(x.astype(complex), None)
-        size = np.abs(omega)
-        above = omega.imag > np.maximum(_REAL * size, _TOLERANCE * (size + np.abs(x)))
+        above = _above(x, omega)
         status = np.where(done & above, BAND, UNKNOWN)
         rest = np.flatnonzero(status != BAND)
         if rest.size:
             real, found = self._on_real_curve(x[rest], omega[rest].real.astype(complex))
             status[rest[found]], omega[rest[found]] = GAP, real[found]
             rest = rest[~found & done[rest]]
-            at_fold = np.abs(1 - self.equation(x[rest].astype(complex), omega[rest]).slope) < _AT_FOLD
-            status[rest] = np.where(at_fold, BAND, GAP)  # within rounding of an edge, or of a pole of Φ
-            omega[rest[~at_fold]] = omega[rest[~at_fold]].real
+            z = x[rest].astype(complex)
+            at_fold = np.abs(1 - self.equation(z, omega[rest]).slope) < _AT_FOLD  # within rounding of an edge
+            beside = _above(x[rest], self.equation.partner(z, omega[rest]))  # Im ω is small where one law is narrow
+            inside = at_fold | ((omega[rest].imag > 0) & beside)
+            status[rest] = np.where(inside, BAND, GAP)  # a gap: within rounding of a pole of Φ
+            omega[rest[~inside]] = omega[rest[~inside]].real
         return status, omega
 
     def _on_real_curve(self, x: Array, omega: Complex) -> tuple[Complex, NDArray[np.bool_]]:

@@ -10,7 +10,9 @@ import sympy as sp
 
 import freeattn as fa
 from freeattn.numerics.cauchy_sums import CauchySums
+from freeattn.numerics.fixed_points import BAND, GAP, FixedPoints
 from freeattn.numerics.free_convolutions import _product, _sum
+from freeattn.numerics.subordination import FreeSumEquation
 from freeattn.theory.transforms import (
     CompoundFreePoisson,
     Dilation,
@@ -362,3 +364,15 @@ def test_a_curve_needs_rational_moments() -> None:
 def test_refusals_name_the_operation() -> None:
     with pytest.raises(fa.InputError, match="free_compression"):
         fa.free_compression(fa.law(PointMass(2)), Fraction(1, 2))
+
+
+def test_points_of_a_band_where_one_law_is_narrow():
+    """ω₁ = z − H₂(ω₂) has Im ω₁ ~ Var ν · πρ: 1e-9 of |ω₁| here, which is no rounding."""
+    wide, narrow = fa.law(Dilation(MarchenkoPastur(Fraction(1, 2)), 10**4)), fa.law(Semicircle(1))
+    equation = FreeSumEquation(CauchySums(wide), CauchySums(narrow), (-2.0, 10**4 * 3.0))
+    x = np.array([400.0, 900.0, 1e4, 2.9e4])  # the band is that of `wide`, [857.8…, 29142.1…], nearly
+    for points in (FixedPoints(equation), FixedPoints(equation.exchanged())):
+        status, omega = points.classify(x)
+        assert list(status) == [GAP, BAND, BAND, BAND]
+        m = points.output(x.astype(complex), omega)
+        np.testing.assert_allclose(m.imag[1:] / np.pi, wide.density(x[1:]), rtol=1e-3)
