@@ -9,7 +9,7 @@ and at a soft edge x = −λ, where P = P_w = 0, ∂x/∂p = P_p/P_λ. Polynomia
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -97,8 +97,8 @@ class ImplicitEquation:
         point, value = context.convert(penalty), context.convert(w)
         return {name: _evaluated(tables[name], point, value, context) for name in names}
 
-    def edge(self, parameter: str, x: Any, near: float, digits: int) -> Any:
-        """∂x/∂p of a soft edge x of the law of mean one; `near` is w = 1 + x m close to it.
+    def edge(self, parameter: str, x: Any, near: Callable[[], float], digits: int) -> Any:
+        """∂x/∂p of a soft edge x of the law of mean one; `near` gives w = 1 + x m close to it.
 
         w there is the double root: Newton for P_w = 0.
 
@@ -107,7 +107,7 @@ class ImplicitEquation:
         """
         self._check(parameter)
         context = own_context(digits + _GUARD_DIGITS)
-        point, w, tables = -context.convert(x), context.mpf(near), _tables(self.spec, parameter, digits)
+        point, w, tables = -context.convert(x), context.mpf(near()), _tables(self.spec, parameter, digits)
         tolerance = context.mpf(10) ** -digits
         for _ in range(_STEPS):
             step = _evaluated(tables["w"], point, w, context) / _evaluated(tables["ww"], point, w, context)

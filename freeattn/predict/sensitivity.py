@@ -12,13 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
-from freeattn.errors import InputError
+from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.precision import own_context
+from freeattn.numerics.exact_words import ExactWords
 from freeattn.numerics.implicit import ImplicitEquation
+from freeattn.numerics.implicit_words import ImplicitWords
 from freeattn.numerics.law import SpectralLaw
+from freeattn.numerics.network import NetworkEngine
 from freeattn.numerics.precise_integrals import as_number
 from freeattn.predict.flow import arrival_time
 from freeattn.predict.inputs import DOUBLE_DIGITS, checked_digits, one_number, out_ratio, result_of, spectral_law
@@ -46,7 +50,10 @@ class Sensitivities:
     digits: int = DOUBLE_DIGITS
 
     @cached_property
-    def _equation(self) -> ImplicitEquation:
+    def _equation(self) -> ImplicitEquation | ImplicitWords:
+        exact, engine = self.law._exact, self.law._engine
+        if isinstance(exact, ExactWords) and isinstance(engine, NetworkEngine):
+            return ImplicitWords(exact, engine)
         return ImplicitEquation(self.law.spec)
 
     @property
@@ -110,7 +117,7 @@ class Sensitivities:
             if x == 0:
                 return x
             near = float(x) * (1 + side * _NEAR)
-            return self._equation.edge(name, x, 1 + near * law.stieltjes(near).real, self._working)
+            return self._equation.edge(name, x, lambda: 1 + near * law.stieltjes(near).real, self._working)
 
         return {
             name: [(self._rounded(change(name, low, -1)), self._rounded(change(name, high, 1))) for low, high in bands]
@@ -138,7 +145,7 @@ class Sensitivities:
         Values of w are kept for the next parameter.
         """
         law, context = self.law.normalized(), own_context(self._working)
-        binding = self._binding_ratio()
+        falls = {name: self._fall_of_plateau(name) for name in self.parameters}
         kept: dict[tuple[Any, int], tuple[Any, Any]] = {}
 
         def transform(name: str, shifted: Any, digits: int) -> Any:
@@ -146,15 +153,25 @@ class Sensitivities:
                 s = shifted - 2 * as_number(own_context(digits), law.edges_to(digits)[0][0])
                 kept[shifted, digits] = s, self._w(s / 2, digits)
             s, w = kept[shifted, digits]
-            return (-self._equation.change(name, s / 2, w, digits) + (name == binding)) / s
+            return (-self._equation.change(name, s / 2, w, digits) + as_number(own_context(digits), falls[name])) / s
 
         def change(name: str) -> Any:
             edge = as_number(context, law.edges_to(self._working)[0][0])
-            return context.exp(-2 * time * edge) * talbot(partial(transform, name), time, self._working) - (
-                name == binding
-            )
+            moving = context.exp(-2 * time * edge) * talbot(partial(transform, name), time, self._working)
+            return moving - as_number(context, falls[name])
 
         return change
+
+    def _fall_of_plateau(self, name: str) -> Fraction:
+        """∂/∂p of rank/n beside a gap above 0, by which the plateau falls; at a hard edge it moves with the rest."""
+        if not self.law.edges[0][0] > 0:
+            return Fraction(0)
+        if isinstance(self._equation, ImplicitWords):
+            change = self._equation.rank_change(name)
+            if change is None:
+                raise NotCoveredError(f"derivatives of a loss by {name}, at which the rank has a kink")
+            return change
+        return Fraction(name == self._binding_ratio())
 
     def _binding_ratio(self) -> str | None:
         """The ratio that is the rank of the law over n, away from the others: the plateau falls by 1 with it."""
@@ -172,5 +189,6 @@ def sensitivities(law: SpectralLaw, *, digits: int = DOUBLE_DIGITS) -> Sensitivi
         InputError: for anything but a law on [0, ∞).
         NotCoveredError: for a law that is not a closed law of a layer.
     """
-    ImplicitEquation(spectral_law(law).spec)  # refuses what is not covered at once
-    return Sensitivities(law, checked_digits(digits))
+    found = Sensitivities(spectral_law(law), checked_digits(digits))
+    found.parameters  # noqa: B018  # refuses what is not covered at once
+    return found
