@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import sympy as sp
@@ -36,7 +36,7 @@ from freeattn.theory.field import as_expression
 from freeattn.theory.moments import moments
 from freeattn.theory.pencil import size_of
 from freeattn.theory.rank import generic_rank
-from freeattn.theory.word_parameters import common_beta, slopes_of
+from freeattn.theory.word_parameters import Rates, common_beta, rates_of
 
 __all__ = ["ImplicitWords"]
 
@@ -45,8 +45,6 @@ _KEPT = 2048  # points whose derivatives are kept: a loss takes some hundred
 _SAME_EDGE = 1e-9  # relative distance of an edge from the fold that it is
 _STEP = sp.Rational(1, 10**40)  # of a size, along which a rank is linear
 _T = sp.Dummy("t")
-
-Rates = Mapping[sp.Symbol, sp.Expr]
 
 
 @dataclass(frozen=True)
@@ -72,20 +70,20 @@ class ImplicitWords:
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """The ratios and fields that the equation depends on, as `slopes_of` names them, and beta; of an expression its
+        """The ratios and fields that the equation depends on, as `rates_of` names them, and beta; of an expression its
         symbols."""
         held = symbols_held(self.exact.system)
         if not isinstance(self.exact.source, Attention):
             return tuple(str(symbol) for symbol, _ in self.exact.values if symbol in held)
-        names = [name for name, slopes in slopes_of(self.exact.source).items() if held & set(slopes)]
+        names = [name for name, slopes in rates_of(self.exact.source).items() if held & set(slopes)]
         known = all(pair.scores.exact_thetas(sym.BETA, sp) is not None for pair in self.exact.pairs)
         return (*names, "beta") if known and common_beta(self.exact.source) else tuple(names)
 
     def change(self, parameter: str, penalty: Any, w: Any, digits: int) -> Any:  # noqa: ARG002
         """∂w/∂p at λ, which is real or complex, to about `digits`; w is not needed."""
-        _, at, mean, mean_change, place = self._at(parameter, penalty, digits)
-        z = -penalty * mean
-        return z * at.changes[place] - penalty * mean_change * (at.m + z * at.slope)
+        point, at, mean, mean_change, place = self._at(parameter, penalty, digits)
+        z = -point * mean
+        return z * at.changes[place] - point * mean_change * (at.m + z * at.slope)
 
     def slopes(self, parameter: str, penalty: Any, w: Any, digits: int) -> Slopes:
         """w'(λ), ∂w/∂p and ∂w'/∂p."""
@@ -152,7 +150,7 @@ class ImplicitWords:
         if not isinstance(self.exact.source, Attention):
             return {symbol: sp.Integer(1) for symbol, _ in self.exact.values if str(symbol) == parameter}
         if parameter != "beta":
-            return slopes_of(self.exact.source)[parameter]
+            return rates_of(self.exact.source)[parameter]
         (pair,) = self.exact.pairs
         return _theta_rates(pair, self.exact.homogeneous, digits)
 
@@ -172,7 +170,7 @@ class ImplicitWords:
     @cached_property
     def _varied_moments(self) -> Callable[[str, int, int], tuple[sp.Expr, ...]]:
         """Moments in the unit of the equation, with the symbols moved along a parameter by their rates times t."""
-        @lru_cache(maxsize=None)
+        @cache
         def found(parameter: str, order: int, digits: int) -> tuple[sp.Expr, ...]:
             values: dict[sp.Symbol, sp.Expr] = dict(self.exact.numbers(digits + _GUARD_DIGITS))
             for symbol, rate in self._rates(parameter, digits + _GUARD_DIGITS).items():
@@ -184,7 +182,7 @@ class ImplicitWords:
     @cached_property
     def _variations(self) -> Callable[[int], TraceVariations]:
         """The equation with dual numbers, to some digits."""
-        @lru_cache(maxsize=None)
+        @cache
         def found(digits: int) -> TraceVariations:
             working = 2 * (digits + _GUARD_DIGITS)
             context, numbers = new_context(working), self.exact.numbers(working)
@@ -204,13 +202,15 @@ class ImplicitWords:
     @cached_property
     def _points(self) -> Callable[[int], Callable[[Any], Variation]]:
         """Derivatives of m at points, kept for the next parameter."""
-        @lru_cache(maxsize=None)
+        @cache
         def to(digits: int) -> Callable[[Any], Variation]:
             @lru_cache(maxsize=_KEPT)
             def at(z: Any) -> Variation:
                 precise, start, point = self.engine.start_at(z, digits + _GUARD_DIGITS)
                 traces, context = precise.traces(start, point), precise.context
-                return self._variations(digits).at(traces if context.im(z) >= 0 else map(context.conj, traces), z)
+                if context.im(z) < 0:
+                    traces = [context.conj(u) for u in traces]
+                return self._variations(digits).at(traces, z)
 
             return at
 
@@ -219,9 +219,9 @@ class ImplicitWords:
     @cached_property
     def _edges(self) -> Callable[[int], Callable[[int], list[Any]]]:
         """Derivatives of the folds, in the unit of the equation."""
-        @lru_cache(maxsize=None)
+        @cache
         def to(digits: int) -> Callable[[int], list[Any]]:
-            @lru_cache(maxsize=None)
+            @cache
             def at(number: int) -> list[Any]:
                 fold = [fold for pair in self.engine.folds for fold in pair if fold is not None][number]
                 x, traces = self.engine.traces_to(digits + _GUARD_DIGITS).fold_traces(fold)

@@ -15,33 +15,32 @@ import sympy as sp
 
 from freeattn.model.attention import Attention
 from freeattn.model.latent import Latent
-from freeattn.model.quantities import Quantity, is_infinite
+from freeattn.model.quantities import Quantity, is_infinite, ratio
 from freeattn.model.ties import KeyValueCorrelation
 from freeattn.theory.attention_words import words_of
 from freeattn.theory.field import as_expression
 
-__all__ = ["Slopes", "common_beta", "slopes_of"]
+__all__ = ["Rates", "common_beta", "rates_of"]
 
-Slopes = Mapping[sp.Symbol, sp.Expr]
+Rates = Mapping[sp.Symbol, sp.Expr]
 _T = sp.Dummy("t", positive=True)
 
 
 @lru_cache(maxsize=256)
-def slopes_of(spec: Attention) -> dict[str, Slopes]:
+def rates_of(spec: Attention) -> Mapping[str, Rates]:
     """For each parameter of a layer but β, the derivatives of the symbols that its words hold (zero ones left out).
 
     Parameters are gamma_key, gamma_value, gamma_out, tokens_per_width, n_heads (at fixed ratios, where each head has
     keys of its own), rho, latent_rank, query_latent_rank and position_width (over n_tokens), residual; for unequal
-    heads gamma_key and gamma_value of each family, as in heads[0].gamma_key. Those that ties set are not among them, nor
-    those on which words of special values (n_tokens = d_model on orthogonal tokens) do not depend.
+    heads gamma_key and gamma_value of each family, as in heads[0].gamma_key. Those that ties set are not among them.
     """
     words = words_of(spec)
-    known, found = dict(words.values), {}
+    known, found = dict(words.values), dict[str, Rates]()
     for name, value, varied in _variations(spec):
         values = dict(words_of(varied).values)
-        slopes = {s: sp.diff(v, _T).subs(_T, as_expression(value)) for s, v in values.items() if v.has(_T)}
-        if slopes and set(slopes) <= set(known):
-            found[name] = {symbol: slope for symbol, slope in slopes.items() if slope != 0}
+        rates = {s: sp.diff(v, _T).subs(_T, as_expression(value)) for s, v in values.items() if v.has(_T)}
+        if set(rates) <= set(known):
+            found[name] = {symbol: rate for symbol, rate in rates.items() if rate != 0}
     return found
 
 
@@ -98,7 +97,8 @@ def _family_variations(spec: Attention) -> Iterator[tuple[str, Quantity, Attenti
             share = as_expression(family.count) / spec.n_tokens
             changes: dict[str, Any] = {width: _T / share} | ({"d_value": None} if tied else {})
             heads = (*families[:k], dataclasses.replace(family, **changes), *families[k + 1 :])
-            yield f"heads[{k}].{width.replace('d_', 'gamma_')}", share * getattr(family, width), spec.replace(heads=heads)
+            name = f"heads[{k}].{width.replace('d_', 'gamma_')}"
+            yield name, share * getattr(family, width), spec.replace(heads=heads)
 
 
 def _with_heads(spec: Attention) -> Attention:
@@ -112,11 +112,11 @@ def _with_ratios(spec: Attention, n_heads: Any = None, **ratios: Any) -> Attenti
     heads = spec.n_heads if n_heads is None else n_heads
     if spec.ratios is not None:
         return spec.replace(n_heads=heads, ratios=dataclasses.replace(spec.ratios, **ratios))
-    tokens = spec.n_tokens
-    units = {
-        "gamma_key": ("d_key", lambda r: r * tokens / heads), "gamma_value": ("d_value", lambda r: r * tokens / heads),
-        "gamma_out": ("d_out", lambda r: r * tokens), "tokens_per_width": ("d_model", lambda r: tokens / r),
-    }
-    sizes = {units[name][0]: None if r is None else units[name][1](r) for name, r in ratios.items()}
+    share = ratio(spec.n_tokens, heads)
+    units = {"gamma_out": spec.n_tokens, "gamma_key": share, "gamma_value": share}
+    sizes = {name.replace("gamma", "d"): None if r is None else r * units[name] for name, r in ratios.items()
+             if name in units}
+    if "tokens_per_width" in ratios:
+        sizes["d_model"] = spec.n_tokens / ratios["tokens_per_width"]
     changed = {} if n_heads is None else {"n_heads": n_heads}
     return spec.replace(**changed, **sizes)
