@@ -63,8 +63,8 @@ class ImplicitEquation:
     def __post_init__(self) -> None:
         if not isinstance(self.spec, Attention) or not self.spec.covered_by_transforms:
             raise NotCoveredError(
-                "derivatives with respect to ratios of this law: they are available for layers with a closed law "
-                "(like heads on orthogonal input, values independent of the keys or equal to them)"
+                "derivatives with respect to ratios of this law: they are available for layers of attention, and for "
+                "expressions in letters whose sizes are symbols"
             )
 
     @cached_property
@@ -77,6 +77,10 @@ class ImplicitEquation:
         if self.spec.scores.exact_thetas(sym.BETA, sp) is not None:
             have.add(sym.C)
         return tuple(name for name, symbol in _NAMES.items() if symbol in have)
+
+    def out_change(self, parameter: str) -> int:
+        """∂γ_O/∂p."""
+        return int(parameter == "gamma_out")
 
     def change(self, parameter: str, penalty: Any, w: Any, digits: int) -> Any:
         """∂w/∂p at λ and w(λ), which are real or complex, to about `digits`."""

@@ -4,8 +4,8 @@ With m the Stieltjes transform of M Mᵀ in the unit of the equation, μ its mea
 
     w(λ) = 1 + z m(z),        w' = −μ (m + z m'),
 
-so that derivatives by a parameter follow from those of m and m' at fixed z (`trace_variations`) and from that of μ, which
-comes from the exact moments like those of all moments do. An edge of mean one is x/μ.
+so that derivatives by a parameter follow from those of m and m' at fixed z (`trace_variations`) and from that of μ. This
+one, and those of all moments, come from the exact series at infinity. An edge of mean one is x/μ.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ class ImplicitWords:
         if self.exact.endless:
             raise NotCoveredError("derivatives of the law of infinitely many heads by the pencil route")
         if not self.parameters:
-            raise NotCoveredError("derivatives of a law whose sizes are all fixed: give its spaces symbols and sizes=…")
+            raise NotCoveredError(
+                "derivatives of a law without symbols to vary: make sizes or variances symbols, and give sizes=…"
+            )
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
@@ -113,6 +115,11 @@ class ImplicitWords:
         context = own_context(digits + _GUARD_DIGITS)
         found = mean_one_moments(self._varied_moments(parameter, order, digits))
         return tuple(_number(sp.diff(m, _T).subs(_T, 0), digits, context) for m in found)
+
+    def out_change(self, parameter: str) -> Fraction:
+        """∂γ_O/∂p of a layer with an output map: ties may set γ_O."""
+        self._place(parameter)
+        return _fraction(self._rates(parameter, _GUARD_DIGITS).get(sym.D_OUT, sp.Integer(0)))
 
     def rank_change(self, parameter: str) -> Fraction | None:
         """∂/∂p of the rank of M over its rows; None where it has a kink.

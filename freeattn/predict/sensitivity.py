@@ -1,11 +1,13 @@
 """Exact derivatives of predictions with respect to the ratios of a layer and to β.
 
-Nothing is differenced: with ∂w/∂p from the scalar equation of the law (`numerics.implicit`),
+Nothing is differenced: with ∂w/∂p from the scalar equation of the law (`numerics.implicit`), or from its Dyson equation
+(`numerics.implicit_words`),
 
     ∂E_λ/∂p = −(∂w/∂p)/γ + (λ/γ − σ²) ∂w'/∂p + (w − λw')/γ² (∂γ/∂p),        γ = γ_O,
     ∂L/∂p(t) = inverse Laplace transform of −(∂w/∂p)(s/2)/s at t,             ∂t*/∂p = −(∂L/∂p)/(∂L/∂t) at t*.
 
-All for the law of mean one. Covered: layers with a closed law, and β where θ₁ and θ₂ have closed forms.
+All for the law of mean one. Covered: layers, with a closed law or not, β where θ₁ and θ₂ have closed forms and all heads
+share it; expressions in letters by their symbols.
 """
 
 from __future__ import annotations
@@ -40,10 +42,11 @@ class Sensitivities:
     """Derivatives of the predictions of one law; every method gives one number (or list) for each parameter.
 
     Attributes:
-        law: the law of a layer with a closed law.
+        law: the law of a layer, or of an expression whose sizes are symbols.
         digits: of the results: floats for 15, mpmath numbers beyond.
-        parameters: names among gamma_key, gamma_value, gamma_out, n_heads (at fixed ratios), beta; gamma_kv for a head
-            sum.
+        parameters: of a closed law names among gamma_key, gamma_value, gamma_out, n_heads (at fixed ratios), beta;
+            gamma_kv for a head sum. Of other layers also tokens_per_width, rho, latent_rank, query_latent_rank and
+            position_width (over n_tokens), residual, and heads[0].gamma_key and the like; of an expression its symbols.
     """
 
     law: SpectralLaw
@@ -81,7 +84,7 @@ class Sensitivities:
 
         def change(name: str) -> Any:
             slope, of_w, of_slope = self._equation.slopes(name, point, w, self._working)
-            direct = (w - point * slope) / gamma**2 if name == "gamma_out" else 0
+            direct = as_number(context, self._equation.out_change(name)) * (w - point * slope) / gamma**2
             return -of_w / gamma + (point / gamma - variance) * of_slope + direct
 
         return self._each(change)
@@ -187,7 +190,8 @@ def sensitivities(law: SpectralLaw, *, digits: int = DOUBLE_DIGITS) -> Sensitivi
 
     Raises:
         InputError: for anything but a law on [0, ∞).
-        NotCoveredError: for a law that is not a closed law of a layer.
+        NotCoveredError: for laws of law expressions and of free convolutions, for a law without anything to vary, and for
+            infinitely many heads without a closed law.
     """
     found = Sensitivities(spectral_law(law), checked_digits(digits))
     found.parameters  # noqa: B018  # refuses what is not covered at once
