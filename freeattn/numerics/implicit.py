@@ -20,6 +20,8 @@ from flint import fmpq
 from freeattn.errors import ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.precision import new_context, own_context
+from freeattn.model.quadrature import theta_slopes, thetas
+from freeattn.model.scores import ScoreFunction
 from freeattn.numerics.compile import evaluate, fraction_of, rational_value
 from freeattn.numerics.exact import exact_law
 from freeattn.theory import symbols as sym
@@ -28,7 +30,7 @@ from freeattn.theory.exact_moments import mean_one_moments
 from freeattn.theory.mean_one import scalar_equation
 from freeattn.theory.transforms import Law
 
-__all__ = ["ImplicitEquation", "Slopes"]
+__all__ = ["ImplicitEquation", "Slopes", "ThetaRates", "theta_rates"]
 
 _NAMES = {
     "gamma_key": sym.GAMMA_KEY, "gamma_value": sym.GAMMA_VALUE, "gamma_out": sym.GAMMA_OUT,
@@ -69,13 +71,8 @@ class ImplicitEquation:
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters that the law depends on; n_heads at fixed ratios of total widths to tokens.
-
-        beta is among them where θ₁ and θ₂ have closed forms.
-        """
-        have = {symbol for symbol, _ in law_of(self.spec).values}
-        if self.spec.scores.exact_thetas(sym.BETA, sp) is not None:
-            have.add(sym.C)
+        """Names of the parameters that the law depends on; n_heads at fixed ratios of total widths to tokens."""
+        have = {symbol for symbol, _ in law_of(self.spec).values} | {sym.C}
         return tuple(name for name, symbol in _NAMES.items() if symbol in have)
 
     def out_change(self, parameter: str) -> int:
@@ -142,7 +139,9 @@ class ImplicitEquation:
     def _chain(self, parameter: str, digits: int) -> Any:
         """1, or dc/dβ."""
         context = own_context(digits + _GUARD_DIGITS)
-        return _as_number(context, _slope_of_c(self.spec, digits)) if parameter == "beta" else context.one
+        if parameter != "beta":
+            return context.one
+        return _as_number(context, theta_rates(self.spec.scores, self.spec.beta, digits + _GUARD_DIGITS).ratio)
 
 
 def _as_number(context: Any, value: fmpq) -> Any:
@@ -182,12 +181,28 @@ def _numbers(spec: Attention, digits: int) -> Mapping[sp.Symbol, fmpq]:
     return {**numbers, sym.C: numbers[sym.THETA_2]}
 
 
+class ThetaRates(NamedTuple):
+    """∂/∂β of θ₁, θ₂ and c = θ₂/θ₁."""
+
+    theta_1: fmpq
+    theta_2: fmpq
+    ratio: fmpq
+
+
 @lru_cache(maxsize=256)
-def _slope_of_c(spec: Attention, digits: int) -> fmpq:
-    exact = spec.scores.exact_thetas(sym.BETA, sp)
-    assert exact is not None  # or beta is not among the parameters
-    slope = sp.diff(sp.sympify(exact[1]) / sp.sympify(exact[0]), sym.BETA)
-    return rational_value(slope.subs(sym.BETA, sp.sympify(spec.beta)), digits + _GUARD_DIGITS)
+def theta_rates(scores: ScoreFunction, beta: Any, digits: int) -> ThetaRates:
+    """From closed forms, where there are any, else by quadrature."""
+    exact = scores.exact_thetas(sym.BETA, sp)
+    if exact is not None:
+        first, second = map(sp.sympify, exact)
+        slopes = (sp.diff(value, sym.BETA) for value in (first, second, second / first))
+        return ThetaRates(*(rational_value(slope.subs(sym.BETA, sp.sympify(beta)), digits) for slope in slopes))
+    values, (first, second) = thetas(scores, beta, digits), theta_slopes(scores, beta, digits)
+    context = own_context(digits + _GUARD_DIGITS)
+    theta_1, theta_2 = context.mpf(values.theta_1), context.mpf(values.theta_2)
+    ratio = (second - theta_2 / theta_1 * first) / theta_1
+    rates = (sp.Float(rate, digits + _GUARD_DIGITS) for rate in (first, second, ratio))
+    return ThetaRates(*(rational_value(rate, digits) for rate in rates))
 
 
 def _derived(terms: Mapping[tuple[int, ...], fmpq], place: int) -> dict[tuple[int, ...], fmpq]:

@@ -4,8 +4,8 @@ With m the Stieltjes transform of M Mᵀ in the unit of the equation, μ its mea
 
     w(λ) = 1 + z m(z),        w' = −μ (m + z m'),
 
-so that derivatives by a parameter follow from those of m and m' at fixed z (`trace_variations`) and from that of μ. This
-one, and those of all moments, come from the exact series at infinity. An edge of mean one is x/μ.
+so that derivatives by a parameter follow from those of m and m' at fixed z (`trace_variations`) and from that of μ.
+This one, and those of all moments, come from the exact series at infinity. An edge of mean one is x/μ.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from freeattn.numerics.compile import rational_value
 from freeattn.numerics.dual_numbers import Dual
 from freeattn.numerics.dyson_tables import tables_of
 from freeattn.numerics.exact_words import ExactWords, symbols_held
-from freeattn.numerics.implicit import Slopes
+from freeattn.numerics.implicit import Slopes, theta_rates
 from freeattn.numerics.network import NetworkEngine
 from freeattn.numerics.polynomials import to_context
 from freeattn.numerics.trace_variations import TraceVariations, Variation
@@ -78,8 +78,7 @@ class ImplicitWords:
         if not isinstance(self.exact.source, Attention):
             return tuple(str(symbol) for symbol, _ in self.exact.values if symbol in held)
         names = [name for name, slopes in rates_of(self.exact.source).items() if held & set(slopes)]
-        known = all(pair.scores.exact_thetas(sym.BETA, sp) is not None for pair in self.exact.pairs)
-        return (*names, "beta") if known and common_beta(self.exact.source) else tuple(names)
+        return (*names, "beta") if common_beta(self.exact.source) else tuple(names)
 
     def change(self, parameter: str, penalty: Any, w: Any, digits: int) -> Any:  # noqa: ARG002
         """∂w/∂p at λ, which is real or complex, to about `digits`; w is not needed."""
@@ -240,14 +239,10 @@ class ImplicitWords:
 
 
 def _theta_rates(pair: Thetas, homogeneous: bool, digits: int) -> Rates:
-    """∂/∂β of θ₁ and θ₂, or of 1 and c = θ₂/θ₁ where θ₁ is the unit."""
-    exact = pair.scores.exact_thetas(sym.BETA, sp)
-    assert exact is not None  # or beta is not among the parameters
-    first, second = map(sp.sympify, exact)
-    moving = {pair.theta_2: second / first} if homogeneous else {pair.theta_1: first, pair.theta_2: second}
-    beta = sp.sympify(pair.beta)
-    rates = {symbol: sp.diff(value, sym.BETA).subs(sym.BETA, beta) for symbol, value in moving.items()}
-    return {symbol: _rational(rate, digits) for symbol, rate in rates.items()}
+    """∂/∂β of θ₁ and θ₂, or of c = θ₂/θ₁ in the place of θ₂ where θ₁ is the unit."""
+    rates = theta_rates(pair.scores, pair.beta, digits)
+    moving = {pair.theta_2: rates.ratio} if homogeneous else {pair.theta_1: rates.theta_1, pair.theta_2: rates.theta_2}
+    return {symbol: sp.Rational(int(rate.p), int(rate.q)) for symbol, rate in moving.items()}
 
 
 def _rational(value: sp.Expr, digits: int) -> sp.Rational:

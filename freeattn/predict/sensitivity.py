@@ -6,8 +6,8 @@ Nothing is differenced: with ∂w/∂p from the scalar equation of the law (`num
     ∂E_λ/∂p = −(∂w/∂p)/γ + (λ/γ − σ²) ∂w'/∂p + (w − λw')/γ² (∂γ/∂p),        γ = γ_O,
     ∂L/∂p(t) = inverse Laplace transform of −(∂w/∂p)(s/2)/s at t,             ∂t*/∂p = −(∂L/∂p)/(∂L/∂t) at t*.
 
-All for the law of mean one. Covered: layers, with a closed law or not, β where θ₁ and θ₂ have closed forms and all heads
-share it; expressions in letters by their symbols.
+All for the law of mean one. Covered: layers, with a closed law or not, and β where all heads share it; expressions in
+letters by their symbols.
 """
 
 from __future__ import annotations
@@ -190,8 +190,8 @@ def sensitivities(law: SpectralLaw, *, digits: int = DOUBLE_DIGITS) -> Sensitivi
 
     Raises:
         InputError: for anything but a law on [0, ∞).
-        NotCoveredError: for laws of law expressions and of free convolutions, for a law without anything to vary, and for
-            infinitely many heads without a closed law.
+        NotCoveredError: for laws of law expressions and of free convolutions, for a law without anything to vary, and
+            for infinitely many heads without a closed law.
     """
     found = Sensitivities(spectral_law(law), checked_digits(digits))
     found.parameters  # noqa: B018  # refuses what is not covered at once

@@ -151,7 +151,7 @@ def test_hard_edges_stay():
 
 def test_what_is_not_covered(found):
     sigmoid = sensitivities(fa.law(fa.Attention.from_ratios(2, 2, 2, n_heads=4, scores="sigmoid")))
-    assert sigmoid.parameters == ("gamma_key", "gamma_value", "gamma_out", "n_heads")
+    assert sigmoid.parameters == ("gamma_key", "gamma_value", "gamma_out", "n_heads", "beta")
     with pytest.raises(NotCoveredError, match="available for layers of attention"):
         sensitivities(fa.law(FreePoisson(2)))
     with pytest.raises(InputError, match="penalty = 0"):
@@ -162,13 +162,18 @@ def test_what_is_not_covered(found):
         found["attention"].ridge_error()
 
 
-def test_ratios_of_scores_without_closed_thetas():
-    """θ's of a sigmoid are numbers: ratios are covered, β is not."""
-    def error(gamma):
-        spec = fa.Attention.from_ratios(2, 2, gamma, n_heads=4, scores="sigmoid")
-        return fa.law(spec), ridge_error(fa.law(spec), "0.01", "0.1", digits=30)
+@pytest.mark.parametrize("parameter", ["gamma_out", pytest.param("beta", marks=pytest.mark.slow)])
+def test_scores_without_closed_thetas(parameter):
+    """θ's of a sigmoid are numbers, by quadrature."""
+    def error(step):
+        changed = {"gamma_out": Fraction(2), "beta": Fraction(1)}
+        changed[parameter] += step
+        return ridge_error(
+            fa.law(fa.Attention.from_ratios(2, 2, n_heads=4, scores="sigmoid", **changed)), "0.01", "0.1", digits=30
+        )
 
-    (law, _), (_, above), (_, below) = (error(2 + sign * STEP) for sign in (0, 1, -1))
+    above, below = error(STEP), error(-STEP)
     context = above.context
     difference = (context.convert(above) - context.convert(below)) / (2 * context.mpf(10) ** -9)
-    assert sensitivities(law).ridge_error("0.01", "0.1")["gamma_out"] == pytest.approx(float(difference), rel=1e-11)
+    law = fa.law(fa.Attention.from_ratios(2, 2, 2, n_heads=4, scores="sigmoid"))
+    assert sensitivities(law).ridge_error("0.01", "0.1")[parameter] == pytest.approx(float(difference), rel=1e-11)
