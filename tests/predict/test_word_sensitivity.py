@@ -8,6 +8,7 @@ import sympy as sp
 
 import freeattn as fa
 from freeattn.errors import InputError, NotCoveredError
+from freeattn.numerics.implicit_words import ImplicitWords
 from freeattn.predict import degrees_of_freedom, flow_loss, ridge_error, sensitivities
 from freeattn.theory.word_parameters import rates_of
 
@@ -140,8 +141,8 @@ def test_flow_on_both_routes():
     agree(words.arrival_time("0.8"), closed.arrival_time("0.8"))
 
 
-def expression(p):
-    sizes = {"n": 100, "p": p, "q": 120}
+def expression(p, q=120):
+    sizes = {"n": 100, "p": p, "q": q}
     n, inner, q = (fa.space(name, sp.Symbol(name, positive=True)) for name in sizes)
     product = fa.gaussian("A", n, inner, 1 / inner.size) @ fa.gaussian("B", inner, q, 1 / n.size)
     return fa.law(product, sizes=sizes)
@@ -164,6 +165,16 @@ def test_expressions():
         return [*predicted(law, output=False), flow_loss(law, "0.5", digits=24)]
 
     assert values == pytest.approx(central(numbers, Fraction(1, 10**6)), rel=1e-11)
+
+
+def test_ranks():
+    """rank/n = min(p, q, n)/n, with a kink where two of them meet."""
+    def change(*widths):
+        law = expression(*widths)
+        return [ImplicitWords(law._exact, law._engine).rank_change(name) for name in "npq"]
+
+    assert change(90) == [Fraction(-9, 1000), Fraction(1, 100), 0]
+    assert change(90, 90) == [Fraction(-9, 1000), None, None]
 
 
 def test_rates_of_sizes_and_of_ratios():
