@@ -59,6 +59,11 @@ class Sensitivities:
             return ImplicitWords(exact, engine)
         return ImplicitEquation(self.law.spec)
 
+    @cached_property
+    def _law(self) -> SpectralLaw:
+        """The law of mean one."""
+        return self.law.normalized()
+
     @property
     def parameters(self) -> tuple[str, ...]:
         """What can be varied."""
@@ -98,7 +103,7 @@ class Sensitivities:
         """∂t*/∂p where L(t*) = level < 1."""
         working = self._working
         time = one_number("level", arrival_time(self.law, level, digits=working), working)
-        rate = PreciseLoss(self.law.normalized(), working)(time, derivative=1)
+        rate = PreciseLoss(self._law, working)(time, derivative=1)
         change = self._loss_changes(time)
         return self._each(lambda name: -change(name) / rate)
 
@@ -113,7 +118,7 @@ class Sensitivities:
 
     def edges(self) -> dict[str, list[tuple[Any, Any]]]:
         """∂x/∂p for both ends of each band of the law of mean one; 0 at a hard edge, which stays at 0."""
-        law = self.law.normalized()
+        law = self._law
         bands = law.edges_to(self._working)
 
         def change(name: str, x: Any, side: int) -> Any:
@@ -140,14 +145,16 @@ class Sensitivities:
     def _w(self, point: Any, digits: int) -> Any:
         context = own_context(digits)
         point = context.convert(point)
-        return 1 - point * as_number(context, self.law.normalized().stieltjes(-point, digits=digits))
+        return 1 - point * as_number(context, self._law.stieltjes(-point, digits=digits))
 
     def _loss_changes(self, time: Any) -> Callable[[str], Any]:
         """∂L/∂p by the name of p: that of the plateau, and e^{−2ta} times the rest with a the left edge, as `laplace`.
 
         Values of w are kept for the next parameter.
         """
-        law, context = self.law.normalized(), own_context(self._working)
+        law, context = self._law, own_context(self._working)
+        if not law.edges or any(0 < atom.location < law.edges[0][0] for atom in law.atoms):
+            raise NotCoveredError("derivatives of a loss with an atom between 0 and the first band")
         falls = {name: self._fall_of_plateau(name) for name in self.parameters}
         kept: dict[tuple[Any, int], tuple[Any, Any]] = {}
 

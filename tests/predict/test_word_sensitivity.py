@@ -200,5 +200,9 @@ def test_what_words_do_not_cover():
     fixed = fa.gaussian("G", fa.space("n", 10), fa.space("p", 15), Fraction(1, 10))
     with pytest.raises(NotCoveredError, match="without symbols to vary"):
         sensitivities(fa.law(fixed))
+    n, p = fa.space("n", 100), fa.space("p", sp.Symbol("p", positive=True))
+    beside = fa.concatenate(fa.identity(n), fa.gaussian("G", n, p, Fraction(1, 100)))  # 1 and more
+    with pytest.raises(NotCoveredError, match="atom between"):
+        sensitivities(fa.law(beside, sizes={"p": 20})).flow_loss(1)
     with pytest.raises(NotCoveredError, match="infinitely many heads"):
         sensitivities(fa.law(fa.Attention.from_ratios(2, 2, 2, 1, math.inf), route="pencil"))
