@@ -7,15 +7,19 @@ from pathlib import Path
 import sympy as sp
 
 import freeattn as fa
-from freeattn.theory.documents import Document, Pinned, publish
+from freeattn.theory.documents import Document, Pinned, listed, publish
 from freeattn.theory.product_moments import product_moments
 from freeattn.theory.symbols import GAMMA_KEY, HEADS
+
+a, g, M_2, M_3 = sp.symbols("a g m_2 m_3")
+SHORT = {a: 1 / HEADS, g: 1 / GAMMA_KEY}
 
 
 def document() -> Document:
     derivation = fa.derive(fa.symbolic_spec(output="attention"))
-    moments = product_moments(1 / GAMMA_KEY, (1 / HEADS,))
-    assert all(sp.expand(a - b) == 0 for a, b in zip(moments, derivation.normalized_moments(3)[1:], strict=True))
+    moments = product_moments(g, (a,))
+    found = derivation.normalized_moments(3)[1:]
+    assert all(sp.expand(m.subs(SHORT) - n) == 0 for m, n in zip(moments, found, strict=True))
     square = fa.law(fa.Attention.from_ratios(gamma_key=1, n_heads=1, output="attention"))
     pinned = Pinned(
         "Right edge of the bulk for one square head, $h=\\gamma_K=\\beta=1$, of the law itself (not of mean one)",
@@ -24,8 +28,8 @@ def document() -> Document:
     return Document.of(
         derivation, "03_attention", "Attention matrices",
         "The attention matrices of $h$ heads side by side, centered, have the law $\\rho\\boxtimes\\MP_{1/h}$, where "
-        "$\\rho$ is the law of $\\theta_1-\\theta_2+\\theta_2x$ for $x\\sim\\MP_{1/\\gamma_K}$. With $a=1/h$ and "
-        "$g=1/\\gamma_K$ its moments of mean one are $m_2=1+a+c^2g$ and $m_3=1+3(a+c^2g)+a^2+3c^2ga+c^3g^2$.", pinned,
+        "$\\rho$ is the law of $\\theta_1-\\theta_2+\\theta_2x$ for $x\\sim\\MP_{1/\\gamma_K}$. "
+        f"With {listed(SHORT)} its moments of mean one are {listed({M_2: moments[0], M_3: moments[1]})}.", pinned,
     )
 
 

@@ -8,12 +8,14 @@ import mpmath
 import sympy as sp
 
 import freeattn as fa
-from freeattn.theory.documents import Document, Pinned, publish
+from freeattn.theory.documents import Document, Pinned, listed, publish
 from freeattn.theory.mean_one import ScalarEquation
 from freeattn.theory.product_moments import product_moments
 from freeattn.theory.symbols import GAMMA_KEY, GAMMA_OUT, GAMMA_VALUE, HEADS, LAMBDA, PI_FACTOR, THETA_1, C, W, Z
 
 RATIO = 16  # h = γ_K = γ_V = γ_O
+a, b, o, g, M_2 = sp.symbols("a b o g m_2")
+SHORT = {a: 1 / HEADS, b: 1 / GAMMA_VALUE, o: 1 / GAMMA_OUT, g: 1 / GAMMA_KEY}
 
 
 def edge_by_minimum(scalar: ScalarEquation) -> mpmath.mpf:
@@ -33,8 +35,9 @@ def edge_by_minimum(scalar: ScalarEquation) -> mpmath.mpf:
 def document() -> Document:
     derivation = fa.derive(fa.symbolic_spec(output="mha"))
     assert sp.expand(derivation.mean - GAMMA_OUT * THETA_1) == 0
-    moments = product_moments(1 / GAMMA_KEY, (1 / HEADS, 1 / GAMMA_VALUE, 1 / GAMMA_OUT))
-    assert all(sp.expand(a - b) == 0 for a, b in zip(moments, derivation.normalized_moments(3)[1:], strict=True))
+    moments = product_moments(g, (a, b, o))
+    found = derivation.normalized_moments(3)[1:]
+    assert all(sp.expand(m.subs(SHORT) - n) == 0 for m, n in zip(moments, found, strict=True))
     law = fa.law(fa.Attention.from_ratios(RATIO, RATIO, RATIO, n_heads=RATIO)).normalized()
     pinned = Pinned(
         "Right edge of the law of mean one for $h=\\gamma_K=\\gamma_V=\\gamma_O=16$, $\\beta=1$", law.edges[-1][1],
@@ -44,8 +47,8 @@ def document() -> Document:
     return Document.of(
         derivation, "05_mha", "Multi-head attention",
         "With independent Gaussian values and output map the law is $\\rho\\boxtimes\\MP_{1/h}\\boxtimes"
-        "\\MP_{1/\\gamma_V}\\boxtimes\\pi_{\\gamma_O}$, of mean $\\gamma_O\\theta_1$. With $a=1/h$, $b=1/\\gamma_V$, "
-        "$o=1/\\gamma_O$, $g=1/\\gamma_K$ the second moment of mean one is $m_2=1+a+b+o+c^2g$.", pinned,
+        "\\MP_{1/\\gamma_V}\\boxtimes\\pi_{\\gamma_O}$, of mean $\\gamma_O\\theta_1$. "
+        f"With {listed(SHORT)} the second moment of mean one is {listed({M_2: moments[0]})}.", pinned,
     )
 
 

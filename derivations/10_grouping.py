@@ -9,22 +9,29 @@ from freeattn.theory.documents import Document, Pinned, formula, prose, publish
 from freeattn.theory.steps import Equation, Step
 from freeattn.theory.symbols import GAMMA_KV, THETA_1, THETA_2
 
+CASES = (("mha", "none"), ("mha", "key-value"), ("values", "none"), ("values", "key-value"), ("attention", "none"))
+
+
+def same_systems(output: str, tie: str, inputs: str) -> bool:
+    """Whether any number of key/value heads gives the system that heads with keys and values of their own have."""
+    grouped = fa.symbolic_spec(output=output, tie=tie).replace(inputs=inputs)
+    plain = grouped.replace(n_kv_heads=grouped.n_heads)
+    return fa.derive(grouped, route="pencil").system == fa.derive(plain, route="pencil").system
+
 
 def document() -> Document:
-    grouped = fa.symbolic_spec()  # any number of key/value heads
-    plain = grouped.replace(n_kv_heads=grouped.n_heads)
-    derivation = fa.derive(grouped, route="pencil")
-    assert derivation.system == fa.derive(plain, route="pencil").system
+    derivation = fa.derive(fa.symbolic_spec(), route="pencil")
     for inputs in ("orthogonal", "gaussian"):
-        pair = [fa.derive(spec.replace(inputs=inputs), route="pencil").system for spec in (grouped, plain)]
-        assert pair[0] == pair[1]
+        assert all(same_systems(output, tie, inputs) for output, tie in CASES)
+        assert not same_systems("head-sum", "none", inputs)
     head_sum = fa.derive(fa.symbolic_spec(output="head-sum"))
     steps = (
         Step("equal", "Equal systems", prose(
             "The number of groups has cancelled: neither the equation nor any definition of a trace holds it. Group "
             "sizes enter as multiplicities, and only their product, the number of heads, is left. The system is the "
             "one of heads with keys and values of their own, symbol by symbol, and so are its physical solution and "
-            "its law; the same holds for Gaussian input."
+            "its law. The same holds for attention matrices, for attention times values, for $K_r=V_r$ within heads, "
+            "with or without an output map, and for all of these on Gaussian input."
         )),
         Step("exception", "The exception", prose(
             "The sum of the heads is an output whose law sees groups, through the width of distinct keys. Its "
@@ -42,8 +49,9 @@ def document() -> Document:
     )
     return Document.of(
         derivation, "10_grouping", "Grouped keys and values",
-        "When heads share keys and values in groups of any size, the law of multi-head attention stays as it is. The "
-        "proof compares the systems that the matrix Dyson equation reduces to.", pinned, *steps,
+        "When heads share keys and values in groups of any size, the laws of multi-head attention, of attention times "
+        "values and of the attention matrices stay as they are, also with $K_r=V_r$ in each head; that of the sum of "
+        "heads does not. The proof compares the systems that the matrix Dyson equation reduces to.", pinned, *steps,
     )
 
 

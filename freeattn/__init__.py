@@ -25,6 +25,7 @@ _HOME = {
     "ReLU": "freeattn.model.scores",
     "Sigmoid": "freeattn.model.scores",
     "Entrywise": "freeattn.model.scores",
+    "FiniteRows": "freeattn.model.scores",
     "architecture": "freeattn.model.architectures",
     "architectures": "freeattn.model.architectures",
     "from_config": "freeattn.adapters.config",
@@ -47,6 +48,16 @@ _HOME = {
     "free_compression": "freeattn.numerics.free_convolutions",
     "sample": "freeattn.evidence.simulate",
     "verify": "freeattn.evidence.simulate",
+    "html_report": "freeattn.findings.collect",
+    "reproduce": "freeattn.evidence.reproduce",
+    "converge": "freeattn.evidence.convergence",
+    "sweep": "freeattn.evidence.sweep",
+    "Sweep": "freeattn.evidence.sweep",
+    "SweepPoint": "freeattn.evidence.sweep",
+    "verify_spectrum": "freeattn.evidence.spectrum",
+    "read_spectrum": "freeattn.adapters.spectrum_files",
+    "from_module": "freeattn.adapters.module",
+    "verify_module": "freeattn.adapters.verify_module",
     "FreeattnError": "freeattn.errors",
     "InputError": "freeattn.errors",
     "NotCoveredError": "freeattn.errors",
@@ -54,9 +65,11 @@ _HOME = {
     "BranchError": "freeattn.errors",
     "CertificationError": "freeattn.errors",
     "MissingExtraError": "freeattn.errors",
+    "TaskError": "freeattn.errors",
+    "Store": "freeattn.runs.store",
 }
 
-_PACKAGES = {"predict": "freeattn.predict"}
+_PACKAGES = {"predict": "freeattn.predict", "runs": "freeattn.runs"}
 
 __all__ = ["__version__", *sorted({*_HOME, *_PACKAGES})]
 

@@ -13,6 +13,7 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "NotCoveredError",
+    "TaskError",
 ]
 
 
@@ -77,3 +78,15 @@ class MissingExtraError(FreeattnError, ImportError):
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
         return type(self), (self.purpose, self.extra)
+
+
+class TaskError(FreeattnError):
+    """A task of a run failed: `key` names it, `reason` says why and what of the run is kept."""
+
+    def __init__(self, key: dict[str, object], reason: str) -> None:
+        self.key = key
+        self.reason = reason
+        super().__init__(f"task {key} failed: {reason}")
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, object], str]]:
+        return type(self), (self.key, self.reason)

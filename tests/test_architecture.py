@@ -27,13 +27,15 @@ MAY_IMPORT = {
     "freeattn": set(),
     "__main__": {"cli"},
     "errors": set(),
+    "runs": {"errors", "freeattn"},  # of the top package, the version that stored results belong to
     "model": {"errors"},
     "theory": {"errors", "model"},
     "numerics": {"errors", "model", "theory"},
-    "adapters": {"errors", "model"},
-    "evidence": {"errors", "model", "numerics"},
+    "evidence": {"errors", "model", "numerics", "predict", "runs"},
     "predict": {"errors", "model", "numerics"},
+    "adapters": {"errors", "model", "evidence", "numerics"},
     "report": {"errors"},
+    "findings": {"freeattn", "errors", "model", "theory", "numerics", "predict", "evidence", "report"},
     "cli": {"freeattn", "errors", "model", "report"},
 }
 # Modules that are held tighter than their package: what checks a law shares no step with what derives it, and a
@@ -43,13 +45,24 @@ TIGHTER = {
     "freeattn.evidence.weights": {"errors", "model"},
     "freeattn.evidence.projections": {"errors", "model"},
     "freeattn.evidence.accumulators": {"errors", "model"},
+    "freeattn.evidence.features": {"errors", "model"},
     "freeattn.evidence.words": {"errors", "model"},
     "freeattn.evidence.compare": {"errors"},
     "freeattn.evidence.finite_size": {"errors", "model"},
+    "freeattn.evidence.scaling": {"errors", "model"},
+    "freeattn.evidence.rates": set(),
     "freeattn.evidence.published": {"errors", "model"},
+    "freeattn.adapters.module_reading": {"errors", "model"},
+    "freeattn.adapters.module": {"errors", "model"},
+    "freeattn.adapters.spectrum_files": {"errors"},
 }
 # Imports inside functions: the optional dependency at its one place.
-INSIDE_FUNCTIONS = {("freeattn.report.plot", "matplotlib")}
+INSIDE_FUNCTIONS = {
+    ("freeattn.report.plot", "matplotlib"),
+    *(("freeattn.report.extra", library) for library in ("jinja2", "latex2mathml", "plotly")),
+    ("freeattn.report.parquet", "pyarrow"),
+    ("freeattn.adapters.torch_library", "torch"),
+}
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
 # numba only for compiled equations.
 BY_NAME = {
@@ -60,11 +73,18 @@ BRIDGE = "freeattn.numerics.compile"  # the one module that may import both symp
 # Only these packages may import the library at all.
 AT_HOME = {
     "sympy": {"theory", "numerics"},
-    "numpy": {"numerics", "evidence", "predict", "report"},
-    "scipy": {"numerics", "evidence"},
+    "numpy": {"numerics", "evidence", "predict", "report", "findings", "runs", "adapters"},
+    "sqlite3": {"runs"},
+    "scipy": {"numerics", "evidence", "predict"},
+    "torch": {"adapters"},
+    "transformers": set(),
     "flint": {"theory", "numerics"},
     "numba": {"numerics"},
     "matplotlib": {"report"},
+    "jinja2": {"report"},
+    "latex2mathml": {"report"},
+    "plotly": {"report"},
+    "pyarrow": {"report"},
     "rich": {"report"},
     "click": {"cli"},
 }

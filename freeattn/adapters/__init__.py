@@ -1,1 +1,1 @@
-"""Layers from what other programs write: configuration files."""
+"""What other programs write or hold: configuration files, modules of torch, files of spectra."""

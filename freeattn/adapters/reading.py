@@ -12,7 +12,7 @@ from freeattn.adapters.configured import ConfiguredLayer
 from freeattn.adapters.families import Family
 from freeattn.adapters.fields import Fields, decimal_text
 from freeattn.adapters.rope import RotaryScaling, rotary_scaling
-from freeattn.model.initialization import Initialization
+from freeattn.model.initialization import Initialization, squared
 from freeattn.model.layer_record import LatentAttention
 
 __all__ = ["read_layer"]
@@ -181,14 +181,8 @@ def _with_rotary_factor(record: ConfiguredLayer, rotary: RotaryScaling) -> Confi
             record, beta_unknown=f"its positions multiply {width} of {record.d_key} coordinates of queries and keys by "
             f"{rotary.factor:.6g}, so that no one beta describes its scores",
         )
-    scale = 1 / math.sqrt(record.d_key) if record.score_scale == "1/sqrt(d_key)" else _as_float(record.score_scale)
+    scale = math.sqrt(squared("score_scale", record.score_scale, d_key=record.d_key))
     return dataclasses.replace(record, score_scale=decimal_text(Fraction(rotary.factor**2 * scale)))
-
-
-def _as_float(score_scale: str) -> float:
-    """The number that a decimal or "1/sqrt(integer)" denotes."""
-    root = score_scale.removeprefix("1/sqrt(").removesuffix(")")
-    return float(score_scale) if root == score_scale else 1 / math.sqrt(int(root))
 
 
 # What is not modelled ----------------------------------------------------------------------------------------

@@ -7,10 +7,14 @@ import click
 import freeattn
 from freeattn.cli.architectures import architectures_command
 from freeattn.cli.compare import compare_command
+from freeattn.cli.converge import converge_command
 from freeattn.cli.derive import derive_command
 from freeattn.cli.group import CommandGroup
 from freeattn.cli.law import law_command
 from freeattn.cli.predict import predict_command
+from freeattn.cli.report import report_command
+from freeattn.cli.reproduce import reproduce_command
+from freeattn.cli.sweep import sweep_command
 from freeattn.cli.verify import verify_command
 
 __all__ = ["commands", "main"]
@@ -21,9 +25,13 @@ Examples:
   freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64 --json
   freeattn derive --symbolic --format document -o law.tex
   freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
+  freeattn converge bert-base --n-tokens 512 --sizes 128,256,512
+  freeattn sweep bert-base --n-tokens 512 --over beta=0.5:2:0.25
   freeattn architectures llama
   freeattn predict ridge bert-base --n-tokens 512
   freeattn compare bert-base bert-large --n-tokens 512
+  freeattn report bert-base --n-tokens 512 -o bert-base.html
+  freeattn reproduce fig-2d
 
 \b
 Exit codes: 0 done, 1 a check failed or a solver did not converge, 2 bad input.
@@ -50,7 +58,8 @@ def commands(context: click.Context) -> None:
 
 
 for _command in (
-    law_command, derive_command, verify_command, architectures_command, predict_command, compare_command,
+    law_command, derive_command, verify_command, converge_command, sweep_command, reproduce_command,
+    architectures_command, predict_command, compare_command, report_command,
 ):
     commands.add_command(_command)
 

@@ -13,7 +13,7 @@ from freeattn import report
 from freeattn.cli.numbers import exact_number
 from freeattn.cli.options import json_option, spec_options
 from freeattn.cli.records import dump_json
-from freeattn.cli.spec import build_spec
+from freeattn.cli.spec import named_layer
 from freeattn.errors import InputError
 from freeattn.report.numbers import number_text
 
@@ -50,7 +50,7 @@ def compare_command(
         name: float(exact_number(name, text))
         for name, text in (("penalty", penalty), ("noise", noise), ("level", level))
     }
-    specs = [_layer(text, options) for text in layers]
+    specs = [named_layer(text, options).spec for text in layers]
     found = [freeattn.predict.summary(freeattn.law(spec), **settings) for spec in specs]
     if as_json:
         records = [
@@ -62,18 +62,6 @@ def compare_command(
     rows = [(name, *(_text(numbers[name]) for numbers in found)) for name in found[0]]
     shown = ", ".join(f"{name} {value:g}" for name, value in settings.items())
     click.echo(report.render(report.rows_table(f"Laws of mean one: {shown}", ("", *layers), rows)), nl=False)
-
-
-def _layer(text: str, options: dict[str, Any]) -> Any:
-    """A preset with its own fields and the options of all."""
-    name, _, fields = text.partition(":")
-    own = dict(options)
-    for part in filter(None, fields.split(",")):
-        field, equals, value = part.partition("=")
-        if field not in options or not equals or not value:
-            raise InputError("layers", part, "FIELD=VALUE with a field of the layer, such as n_heads=6")
-        own[field] = value
-    return build_spec(name, own)
 
 
 def _text(value: Any) -> str:

@@ -10,6 +10,7 @@ import click
 import freeattn
 from freeattn.cli.files import OutputFile, output_files
 from freeattn.cli.options import json_option, name_option, preset_argument, spec_options
+from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, changed_spec, kinds_spec, typed_fields
 from freeattn.errors import InputError
@@ -66,8 +67,9 @@ def derive_command(
     form = _form(format, as_json, standalone, macros)
     files = output_files(force, {"-o": out_file})
     layer = Layer(_symbolic_spec(preset, options)) if symbolic else build_layer(preset, options)
-    derivation = freeattn.derive(layer.spec, route=route)
-    text = _text(derivation, form, macros, preset, layer.config)
+    with progress_of("deriving"):
+        derivation = freeattn.derive(layer.spec, route=route)
+        text = _text(derivation, form, macros, preset, layer.config)
     _put(text.rstrip("\n") + "\n", files.get("-o"))
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import click
 
 from freeattn.errors import BranchError, ConvergenceError, FreeattnError, InputError
 
-__all__ = ["CommandGroup", "say"]
+__all__ = ["CommandGroup", "describe", "say"]
 
 _FAILED = 1
 _BAD_INPUT = 2
@@ -32,7 +35,8 @@ def say(kind: str, message: str) -> None:
     click.echo(f"freeattn: {kind}: {' '.join(message.split())}", err=True)
 
 
-def _describe(error: FreeattnError) -> str:
+def describe(error: FreeattnError) -> str:
+    """An error in the words of the command line, where values are texts without quotes."""
     if isinstance(error, InputError):
         value = str(error.value).strip() or repr(error.value)
         return f"{error.field} = {value} is not allowed; expected {error.allowed}"
@@ -64,6 +68,29 @@ def _prepare_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
+@contextmanager
+def _ending_signals() -> Iterator[list[int]]:
+    """A request to end (SIGTERM, as batch systems send it) is taken like Ctrl-C: what is kept is said.
+
+    Yields the signals received. Only the main thread may set handlers.
+    """
+    received: list[int] = []
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        del frame
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+
+
 class CommandGroup(click.Group):
     """A click group that ends with the exit codes of freeattn: 0, 1 (a check failed), 2 (bad input)."""
 
@@ -73,6 +100,11 @@ class CommandGroup(click.Group):
         sys.exit(self._exit_code(args, extra))
 
     def _exit_code(self, args: Sequence[Any], extra: dict[str, Any]) -> int:
+        with _ending_signals() as received:
+            code = self._code(args, extra)
+        return 128 + received[0] if code == _INTERRUPTED and received else code
+
+    def _code(self, args: Sequence[Any], extra: dict[str, Any]) -> int:
         try:
             code = super().main(*args, **extra)
             sys.stdout.flush()
@@ -81,11 +113,11 @@ class CommandGroup(click.Group):
             say("error", str(error))
             return _FAILED
         except FreeattnError as error:
-            say("error", _describe(error))
+            say("error", describe(error))
         except click.ClickException as error:
             say("error", _usage(error))
-        except (_InterruptedError, click.Abort):
-            say("error", "interrupted")
+        except (_InterruptedError, click.Abort) as error:
+            say("error", str(error) or "interrupted")
             return _INTERRUPTED
         except (_ClosedPipeError, BrokenPipeError):  # the second by the last flush
             _close_stdout()
@@ -99,8 +131,8 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise _InterruptedError from None
+        except KeyboardInterrupt as error:
+            raise _InterruptedError(str(error)) from None
         except BrokenPipeError:
             raise _ClosedPipeError from None
 

@@ -10,6 +10,7 @@ import freeattn
 from freeattn import report
 from freeattn.cli.files import output_files
 from freeattn.cli.options import count_option, file_options, json_option, name_option, preset_argument, spec_options
+from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, law_record, write_csv
 from freeattn.cli.spec import build_layer
 from freeattn.report.numbers import DOUBLE_DIGITS
@@ -46,21 +47,24 @@ def law_command(
 
     The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
     place of its values, or options alone. Prints the ratios, the mean, atoms, bands with their edges and the first
-    four moments, of the law as it is and divided by its mean.
+    four moments, of the law as it is and divided by its mean; with --finite-size next to those of the limit.
     """
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:
         report.check_plot_file(files["plot"].given)
     layer = build_layer(preset, options)  # a bad one is refused before numpy and sympy load
-    law = freeattn.law(layer.spec, route=route)
-    drawn = law.normalized() if normalized else law
-    if "csv" in files:
-        with files["csv"].writing() as path:
-            write_csv(path, ("x", "density", "cdf"), report.density_rows(drawn, points))
-    if "plot" in files:
-        with files["plot"].writing() as path:
-            report.save_law_plot(drawn, path, log=log)
-    if as_json:
-        click.echo(dump_json(law_record(law, layer.preset(preset), digits, layer.config)))
-    else:
-        click.echo(report.render(*report.law_tables(law, preset, digits), *layer.lines), nl=False)
+    with progress_of("computing"):
+        law = freeattn.law(layer.spec, route=route)
+        limit = freeattn.law(layer.spec.with_finite_size(False), route=route) if layer.spec.finite_size else None
+        drawn = law.normalized() if normalized else law
+        if "csv" in files:
+            with files["csv"].writing() as path:
+                write_csv(path, ("x", "density", "cdf"), report.density_rows(drawn, points))
+        if "plot" in files:
+            with files["plot"].writing() as path:
+                report.save_law_plot(drawn, path, log=log)
+        if as_json:
+            text = dump_json(law_record(law, layer.preset(preset), digits, layer.config, limit)) + "\n"
+        else:
+            text = report.render(*report.law_tables(law, preset, digits, limit), *layer.lines)
+    click.echo(text, nl=False)

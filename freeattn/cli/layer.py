@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 import freeattn
-from freeattn.cli.numbers import exact_number
+from freeattn.cli.numbers import exact_number, exact_numbers
 from freeattn.errors import InputError
 
 __all__ = ["COMPOUND", "composed_fields", "option_of"]
@@ -59,14 +58,10 @@ def _inputs(typed: Mapping[str, str]) -> Any:
     if "inputs" in typed:
         raise InputError("inputs", typed["inputs"], "nothing next to --feature-eigenvalues: that is Gaussian input")
     lists = {
-        name: _numbers(f"feature_{name}", typed[f"feature_{name}"])
+        name: exact_numbers(f"feature_{name}", typed[f"feature_{name}"])
         for name in ("eigenvalues", "weights") if f"feature_{name}" in typed
     }
     return freeattn.FeatureCovariance(**lists)
-
-
-def _numbers(field: str, text: str) -> tuple[int | Fraction, ...]:
-    return tuple(exact_number(field, part) for part in text.split(","))
 
 
 def _tie(typed: Mapping[str, str]) -> Any:

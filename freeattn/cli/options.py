@@ -16,13 +16,19 @@ from freeattn.cli.spec import CHOICES, flag
 from freeattn.errors import InputError
 from freeattn.model.ties import refuse_queries
 
-__all__ = ["count_option", "file_options", "json_option", "name_option", "preset_argument", "spec_options"]
+__all__ = [
+    "LAYER_FIELDS", "SWITCHES", "count_option", "draws_option", "file_options", "json_option", "name_option",
+    "preset_argument", "run_options", "run_options_from", "seed_option", "spec_options",
+]
 
 _EXPLAIN: dict[str, Callable[[str], object]] = {"tie": refuse_queries}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
+_MOST_WORKERS = 4096
+_MOST_DRAWS = 1_000_000
+_LARGEST_SEED = 2**64 - 1
 _SIZES = {
     "n_tokens": "Tokens in the sequence.",
     "d_model": "Width of the tokens.",
@@ -54,11 +60,16 @@ _CONFIGS = {
     "model_type": ("NAME", "The family to read a configuration file as (default: the one that it states)."),
 }
 _FLAGS = {
+    "finite_size": "The law at finite size: theta_1 and theta_2 of softmax rows of n_tokens tokens, not of the limit.",
     "latent_per_head": "One latent for each key/value head instead of one for all.",
     "latent_normalized": "Rows of the latent are normalized (the law is the same).",
     "query_latent_per_head": "One query latent for each head instead of one for all.",
     "query_latent_normalized": "Rows of the query latent are normalized (the law is the same).",
 }
+
+
+LAYER_FIELDS = (*_SIZES, "beta", *_NAMES, *_SCALES, *_LISTS, *_FLAGS)  # what spec_options takes
+SWITCHES = tuple(_FLAGS)
 
 
 def name_option(
@@ -103,6 +114,16 @@ def count_option(
     )
 
 
+def draws_option(default: int, least: int, help: str) -> _Decorator[Any]:
+    """--draws: a number of simulated draws."""
+    return count_option("draws", default, least, _MOST_DRAWS, help)
+
+
+def seed_option(help: str) -> _Decorator[Any]:
+    """--seed."""
+    return count_option("seed", 0, 0, _LARGEST_SEED, help)
+
+
 def _complete_from(names: Callable[[], Sequence[str]]) -> _Complete:
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         del context, parameter
@@ -142,6 +163,35 @@ def spec_options(function: _Function) -> _Function:
 def json_option(function: _Function) -> _Function:
     """The flag --json."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")(function)
+
+
+def run_options(function: _Function) -> _Function:
+    """--workers and --store: where a command computes, and where finished results are kept."""
+    return run_options_from("1", None)(function)
+
+
+def run_options_from(workers: str, store: str | None) -> _Decorator[Any]:
+    """The same with other defaults."""
+
+    def decorate(function: _Function) -> _Function:
+        kept = "Keep each finished result in this file; results that it has are not computed again."
+        shown = store is not None
+        function = click.option("--store", metavar="FILE", help=kept, default=store, show_default=shown)(function)
+        where = "Processes to compute with; all: one for each available core."
+        return click.option(
+            "--workers", metavar="N|all", help=where, default=workers, show_default=True, callback=_read_workers
+        )(function)
+
+    return decorate
+
+
+def _read_workers(context: click.Context, parameter: click.Parameter, text: str) -> int | None:
+    del context, parameter
+    if text == "all":
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST_WORKERS):
+        raise InputError("workers", text, f"an integer from 1 to {_MOST_WORKERS}, or all")
+    return int(text)
 
 
 def file_options(csv: str, plot: str) -> _Decorator[Any]:

@@ -48,29 +48,39 @@ def _atom(atom: Any, digits: int) -> dict[str, Any]:
     return record
 
 
-def law_record(
-    law: Any, preset: str | None, digits: int = DOUBLE_DIGITS, config: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    """Everything about a law in one JSON-ready object.
-
-    Numbers are doubles up to 15 digits and strings of `digits` digits beyond. `edges` and `moments` are those
-    of the unnormalized law, `normalized` holds them for the law divided by its mean. `config` says what the layer
-    of a configuration file rests on.
-    """
-    normalized = law.normalized()
+def _numbers(law: Any, digits: int) -> dict[str, Any]:
+    """Mean, atoms, edges and moments."""
     moments = _moments(law, digits)
     return {
-        "version": freeattn.__version__,
-        "preset": preset,
-        "config": config,
-        "spec": law.spec.to_dict(),
-        "gamma": _ratios(law.spec),
         "mean": law.mean if digits <= DOUBLE_DIGITS else moments[0],
         "atoms": [_atom(atom, digits) for atom in law.atoms],
         "edges": _bands(law, digits),
         "edge_exponents": [[float(end) for end in band] for band in law.edge_exponents],
         "band_masses": [float(mass) for mass in law.band_masses],
         "moments": moments,
+    }
+
+
+def law_record(
+    law: Any, preset: str | None, digits: int = DOUBLE_DIGITS, config: dict[str, Any] | None = None, limit: Any = None
+) -> dict[str, Any]:
+    """Everything about a law in one JSON-ready object.
+
+    Numbers are doubles up to 15 digits and strings of `digits` digits beyond. `edges` and `moments` are those
+    of the unnormalized law, `normalized` holds them for the law divided by its mean. `config` says what the layer
+    of a configuration file rests on. For a law at finite size, `limit` is the law of the limit, and the record has its
+    numbers under the same name.
+    """
+    normalized = law.normalized()
+    beside = {} if limit is None else {"finite_size": True, "limit": _numbers(limit, digits)}
+    return {
+        "version": freeattn.__version__,
+        "preset": preset,
+        "config": config,
+        "spec": law.spec.to_dict(),
+        "gamma": _ratios(law.spec),
+        **_numbers(law, digits),
+        **beside,
         "normalized": {
             "mean": 1, "edges": _bands(normalized, digits), "moments": _moments(normalized, digits),
         },

@@ -14,7 +14,10 @@ from freeattn.errors import InputError
 if TYPE_CHECKING:  # the model loads when a specification is built, not for --help
     from freeattn.model.attention import Attention
 
-__all__ = ["CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "typed_fields"]
+__all__ = [
+    "CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "named_layer",
+    "typed_fields",
+]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "inputs": ("orthogonal", "gaussian"),
@@ -23,6 +26,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "scores": ("softmax", "linear", "relu", "sigmoid"),
 }
 _OF_CONFIGS = ("part", "model_type")
+_FINITE_SIZE = "finite_size"  # what the θ's are, not a field of the layer
 _EXAMPLE = "--n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64"
 _IN_PYTHON = {
     ", a symbol, or None": "", ", or a symbol": "", " or a symbol": "", "architectures()": "freeattn architectures",
@@ -66,8 +70,25 @@ def build_layer(preset: str | None, options: Mapping[str, Any]) -> Layer:
         if not typed:
             allowed = f"a preset (freeattn architectures lists them) or sizes such as {_EXAMPLE}"
             raise InputError("preset", "(not given)", allowed)
-        return Layer(_reported(typed, lambda: freeattn.Attention(**typed_fields(options))))
-    return Layer(_reported(typed, lambda: freeattn.architecture(preset, **typed_fields(options, preset))))
+        return Layer(_reported(typed, lambda: _sized(freeattn.Attention(**typed_fields(options)), typed)))
+    fields = typed_fields(options, preset)
+    return Layer(_reported(typed, lambda: _sized(freeattn.architecture(preset, **fields), typed)))
+
+
+def named_layer(text: str, options: Mapping[str, Any]) -> Layer:
+    """A layer by NAME:FIELD=VALUE,…: a preset or a file with fields of its own, and the options of all.
+
+    Raises:
+        InputError: as `build_layer`, and for parts that are no FIELD=VALUE.
+    """
+    name, _, fields = text.partition(":")
+    own = dict(options)
+    for part in filter(None, fields.split(",")):
+        field, equals, value = part.partition("=")
+        if field not in options or not equals or not value:
+            raise InputError("layers", part, "FIELD=VALUE with a field of the layer, such as n_heads=6")
+        own[field] = value
+    return build_layer(name, own)
 
 
 def kinds_spec(preset: str, options: Mapping[str, Any]) -> Attention:
@@ -80,7 +101,8 @@ def kinds_spec(preset: str, options: Mapping[str, Any]) -> Attention:
 
 def changed_spec(base: Attention, options: Mapping[str, Any], fields: Mapping[str, Any]) -> Attention:
     """A base specification with the fields that `options` were read into."""
-    return _reported(_typed(options), lambda: base.replace(**fields))
+    typed = _typed(options)
+    return _reported(typed, lambda: _sized(base.replace(**fields), typed))
 
 
 def typed_fields(
@@ -92,8 +114,13 @@ def typed_fields(
         InputError: with the value as it was typed.
     """
     typed = _typed(options)
-    fields = {name: _value(name, text, preset) for name, text in typed.items() if name not in COMPOUND}
+    apart = {*COMPOUND, _FINITE_SIZE}
+    fields = {name: _value(name, text, preset) for name, text in typed.items() if name not in apart}
     return fields | _reported(typed, lambda: composed_fields(typed, _latents(preset) if latents is None else latents))
+
+
+def _sized(spec: Attention, typed: Mapping[str, str]) -> Attention:
+    return spec.with_finite_size() if _FINITE_SIZE in typed else spec
 
 
 def _typed(options: Mapping[str, Any]) -> dict[str, str]:
@@ -116,7 +143,7 @@ def _read_config(path: str, options: Mapping[str, Any]) -> Any:
 def _configured_layer(path: str, options: Mapping[str, Any]) -> Layer:
     layer, typed = _read_config(path, options), _typed(options)
     fields = typed_fields(options, path, layer.latents)
-    spec = _reported(typed, lambda: layer.attention(**fields))
+    spec = _reported(typed, lambda: _sized(layer.attention(**fields), typed))
     statement = layer.statement(spec, fields)
     defaults = ", ".join(f"{name} = {value}" for name, value in statement["defaults"].items())
     lines = (

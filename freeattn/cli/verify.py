@@ -1,8 +1,7 @@
-"""`freeattn verify`: simulated softmax attention against the law."""
+"""`freeattn verify`: simulated softmax attention, or a spectrum of the user's own, against the law."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -11,9 +10,19 @@ import freeattn
 from freeattn import report
 from freeattn.cli.files import output_files
 from freeattn.cli.group import say
-from freeattn.cli.options import count_option, file_options, json_option, preset_argument, spec_options
+from freeattn.cli.options import (
+    draws_option,
+    file_options,
+    json_option,
+    preset_argument,
+    run_options,
+    seed_option,
+    spec_options,
+)
+from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, table_rows, write_csv
 from freeattn.cli.spec import build_layer
+from freeattn.cli.spectrum import given_spectrum, spectrum_options
 
 __all__ = ["verify_command"]
 
@@ -21,20 +30,22 @@ _EPILOG = """\b
 Examples:
   freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
   freeattn verify --n-tokens 256 --d-model 256 --n-heads 4 --d-key 64 --output attention --json
+  freeattn verify bert-base --n-tokens 512 --draws 100 --workers all --store draws.db
   freeattn verify bert-base --n-tokens 512 --plot law-over-softmax.png --csv statistics.csv
+  freeattn verify bert-base --n-tokens 512 --spectrum eigenvalues.npy
 
 \b
 Exit codes: 0 every check passed, 1 a check failed, 2 bad input.
 """
-_MOST_DRAWS = 1_000_000
-_LARGEST_SEED = 2**64 - 1
 
 
 @click.command("verify", epilog=_EPILOG, short_help="Simulated softmax attention against the law.")
 @preset_argument
 @spec_options
-@count_option("draws", 10, 1, _MOST_DRAWS, "Independent draws.")
-@count_option("seed", 0, 0, _LARGEST_SEED, "The same seed gives the same result.")
+@draws_option(10, 1, "Independent draws.")
+@seed_option("The same seed gives the same result.")
+@run_options
+@spectrum_options
 @json_option
 @file_options(
     "Write the statistics, one line each.",
@@ -43,21 +54,33 @@ _LARGEST_SEED = 2**64 - 1
 @click.option("--log/--linear", default=None, help="Axis of the plot (default: as the law needs).")
 @click.pass_context
 def verify_command(
-    context: click.Context, /, preset: str | None, draws: int, seed: int, as_json: bool, csv: str | None,
-    plot: str | None, force: bool, log: bool | None, **options: Any,
+    context: click.Context, /, preset: str | None, draws: int, seed: int, workers: int | None, store: str | None,
+    spectrum: str | None, singular_values: bool, normalized: bool, as_json: bool, csv: str | None, plot: str | None,
+    force: bool, log: bool | None, **options: Any,
 ) -> None:
     """Draw real softmax attention and compare its spectrum with the law, statistic by statistic.
 
     The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
     place of its values, or options alone.
-    Next to softmax stands its Gaussian equivalent with the same weights: the noise floor at this size.
+    Next to softmax stands its Gaussian equivalent with the same weights: the noise floor at this size. The
+    result depends on the seed, not on the number of workers; with a store an interrupted run goes on where it
+    stopped, and more draws add to those that are there.
+    With --spectrum nothing is drawn: the values of the file are compared with the law.
     """
+    given = given_spectrum(context, spectrum, singular_values, normalized)
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:
         report.check_plot_file(files["plot"].given)
     layer = build_layer(preset, options)
-    law = freeattn.law(layer.spec)
-    verification = _run(layer.spec, law, draws, seed)
+    kept = None if store is None else freeattn.Store(store)  # a bad one is refused before anything is computed
+    with progress_of("computing" if given else "drawing", None if given else draws) as progress:
+        law = freeattn.law(layer.spec)
+        if given is not None:
+            verification: Any = given.compared(layer.spec, law)
+        else:
+            verification = freeattn.verify(
+                layer.spec, draws=draws, seed=seed, law=law, progress=progress, workers=workers, store=kept
+            )
     for warning in verification.warnings:
         say("warning", warning)
     if "csv" in files:
@@ -65,17 +88,17 @@ def verify_command(
             write_csv(path, *table_rows(verification.rows()))
     if "plot" in files:
         with files["plot"].writing() as path:
-            report.save_law_plot(law, path, [sample.softmax for sample in verification.samples], log=log)
+            report.save_law_plot(verification.law if given else law, path, _spectra(verification), log=log)
     if as_json:
         source = {"version": freeattn.__version__, "preset": layer.preset(preset), "config": layer.config}
         click.echo(dump_json({**source, **verification.to_dict()}))
+    elif given is not None:
+        click.echo(report.render(*report.spectrum_tables(verification, given.name), *layer.lines), nl=False)
     else:
         click.echo(report.render(*report.verification_tables(verification, preset), *layer.lines), nl=False)
     context.exit(0 if verification.passed else 1)
 
 
-def _run(spec: Any, law: Any, draws: int, seed: int) -> Any:
-    if not sys.stderr.isatty():
-        return freeattn.verify(spec, draws=draws, seed=seed, law=law)
-    with report.progress_on_stderr(draws) as progress:
-        return freeattn.verify(spec, draws=draws, seed=seed, law=law, progress=progress)
+def _spectra(verification: Any) -> list[Any]:
+    samples = getattr(verification, "samples", None)
+    return [verification.spectrum] if samples is None else [sample.softmax for sample in samples]

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import Any, Protocol, TypeAlias, final
 
 import numpy as np
 
@@ -26,17 +26,26 @@ from freeattn.evidence import compare
 from freeattn.evidence.compare import LawTable, Spectrum
 from freeattn.evidence.finite_size import FiniteSize
 from freeattn.evidence.published import PublishedAgreement, published_agreement, upper_limit
-from freeattn.evidence.sampling import Sample
 from freeattn.model.attention import Attention
 
-__all__ = ["MOST", "Allowance", "Criterion", "criteria", "expected_effects"]
+__all__ = ["MOST", "Allowance", "Criterion", "criteria", "criteria_against_law", "expected_effects"]
 
 MOST = 0.1  # a finite-size effect above a tenth is not called agreement
 _SIGMAS = 3.0  # standard deviations of noise that pass
 _COUNT = 3.0  # eigenvalues by which a counting function may be off
 _FEW = 2.0  # eigenvalues that noise may put beyond an edge
 
-Evaluation: TypeAlias = Callable[[Sample, LawTable], tuple[float, float | None]]
+
+class Spectra(Protocol):
+    """Squared singular values of one draw: of softmax and of its equivalent; `sampling.Sample` has them."""
+
+    @property
+    def softmax(self) -> Spectrum: ...
+    @property
+    def equivalent(self) -> Spectrum: ...
+
+
+Evaluation: TypeAlias = Callable[[Spectra, LawTable], tuple[float, float | None]]
 
 
 @final
@@ -46,6 +55,10 @@ class Allowance:
 
     value: float
     reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {"value": self.value, "reason": self.reason}
 
 
 @final
@@ -72,8 +85,22 @@ class Criterion:
 
 def criteria(spec: Attention, table: LawTable, size: FiniteSize, draws: int) -> tuple[Criterion, ...]:
     """All statistics for a layer, its law and a number of draws."""
-    scale = _Scales.of(spec, table, size, draws)
-    published = published_agreement(spec)
+    return _criteria(_Scales.of(spec, table, size, draws), table, published_agreement(spec))
+
+
+def criteria_against_law(
+    table: LawTable, n: int, draws: int, layer: tuple[Attention, FiniteSize] | None = None
+) -> tuple[Criterion, ...]:
+    """The statistics of spectra without their equivalent: `allowance` bounds the deviation from the law itself.
+
+    Without a layer only the noise of Gaussian matrices with n rows is allowed for. Published rows do not enter: they
+    measure the distance between softmax and its equivalent.
+    """
+    scale = _Scales.of_law(table, n, draws) if layer is None else _Scales.of(layer[0], table, layer[1], draws)
+    return tuple(found for found in _criteria(scale, table, None) if not found.name.endswith("_to_equivalent"))
+
+
+def _criteria(scale: _Scales, table: LawTable, published: PublishedAgreement | None) -> tuple[Criterion, ...]:
     return (
         *_distances(scale, published),
         *(_moment(order, table, scale) for order in range(1, compare.N_MOMENTS + 1)),
@@ -103,11 +130,15 @@ class _Scales:
 
     @classmethod
     def of(cls, spec: Attention, table: LawTable, size: FiniteSize, draws: int) -> _Scales:
-        second = table.moments[1] / table.mean**2
         shared = spec.n_heads / spec.n_kv_heads
-        sigma = math.sqrt(2 * second * (second - 1) * shared) / spec.n_tokens
+        sigma = math.sqrt(shared) * _noise(table, spec.n_tokens)
         delta, spread = (min(effect, MOST) for effect in expected_effects(table, size))
         return cls(delta, spread, sigma, spec.n_tokens, spec.n_heads, draws)
+
+    @classmethod
+    def of_law(cls, table: LawTable, n: int, draws: int) -> _Scales:
+        """Noise alone, for a law that is not that of a layer."""
+        return cls(0.0, 0.0, _noise(table, n), n, 1, draws)
 
     @property
     def noise(self) -> float:
@@ -119,15 +150,21 @@ class _Scales:
         return f"expected at n = {self.n}: δ = {self.delta:.2g} of the mean, s = {self.spread:.2g} of the second moment"
 
 
+def _noise(table: LawTable, n: int) -> float:
+    """σ of the module for unshared keys."""
+    second = float(table.moments[1]) / table.mean**2
+    return math.sqrt(2 * second * (second - 1)) / n
+
+
 def _against_law(statistic: Callable[[Spectrum, LawTable], float]) -> Evaluation:
     return lambda sample, table: (statistic(sample.softmax, table), statistic(sample.equivalent, table))
 
 
-def _w1_between(sample: Sample, table: LawTable) -> tuple[float, None]:
+def _w1_between(sample: Spectra, table: LawTable) -> tuple[float, None]:
     return compare.relative_w1_between(sample.softmax, sample.equivalent, table.mean), None
 
 
-def _ks_between(sample: Sample, table: LawTable) -> tuple[float, None]:
+def _ks_between(sample: Spectra, table: LawTable) -> tuple[float, None]:
     del table
     return compare.ks_between(sample.softmax, sample.equivalent), None
 

@@ -3,9 +3,8 @@
 With f the score function and χ ~ N(0, 1), let g = f(βχ)/E f(βχ) (normalized) or f(βχ) (plain), θ₁ = Var g.
 
 - Few tokens: for a row of n iid scores with normalized weights and I_k = E Σ_j A_j^k, the variance of n A_ij is
-  V_n = n I_2 − 1 < θ₁. Exactly, I_k = n/(k−1)! ∫₀^∞ t^{k−1} φ_k(t) φ(t)^{n−1} dt with φ(t) = E e^{−tg} and
-  φ_k(t) = E g^k e^{−tg}. For softmax V_n/θ₁ = 1 − C/n + O(1/n²) with C = e^{β²}(2e^{β²} − 1), 12.06 at β = 1 (delta
-  method for a ratio of means).
+  V_n = n I_2 − 1 < θ₁ (`model.rows`). For softmax V_n/θ₁ = 1 − C/n + O(1/n²) with C = e^{β²}(2e^{β²} − 1), 12.06 at
+  β = 1 (delta method for a ratio of means). A law at finite size has θ₁ = V_n: nothing is lost then.
 - Few key dimensions: given its query, a row of scores is N(0, |q|²/d_key) with |q|² ~ χ²(d_key), and so is a column
   given its key: the mean variance differs from θ₁ by O(1/d_key).
 - Spread: entries have a fourth cumulant, rows and columns unequal variances. In units of the squared mean, the second
@@ -28,6 +27,7 @@ from scipy import stats
 from freeattn.model.attention import Attention
 from freeattn.model.heads import Heads
 from freeattn.model.quadrature import thetas
+from freeattn.model.rows import row_moment
 from freeattn.model.scores import ScoreFunction
 
 __all__ = ["FiniteSize", "few_tokens_loss", "finite_size", "participation", "reliable_beta"]
@@ -36,7 +36,7 @@ Vector: TypeAlias = NDArray[np.float64]
 
 _REACH = 9.0  # Gaussian mass beyond 9 standard deviations is below 1e-18
 _CHI_NODES = 1201  # trapezoid rule on a Gaussian weight: error below 1e-12 for smooth f, about 1e-5 at a kink
-_LOG_T_NODES = 481  # the integrand is smooth in log t and decays at both ends
+_ROW_DIGITS = {2: 9, 4: 6}  # of I_k at least, relative to the value for equal weights: 1 − V_n/θ₁ is small
 _QUERY_NODES = 400  # midpoints in probability of χ²(d_key)/d_key
 
 
@@ -70,13 +70,13 @@ def finite_size(spec: Attention) -> FiniteSize:
 
 def _of_head(spec: Attention, head: Heads) -> FiniteSize:
     """The effects of one head."""
-    scores, beta, n = spec.scores, float(head.beta), spec.n_tokens
+    scores, beta, n = spec.scores.limiting, float(head.beta), spec.n_tokens
     theta_1 = float(thetas(scores, head.beta).theta_1)
     if scores.normalized and theta_1 > n**2:  # V_n ≤ n − 1 always: nothing of the law is left to compare
-        return FiniteSize(loss=1.0, gain=0.0, spread=1.0)
+        return FiniteSize(loss=0.0 if spec.finite_size else 1.0, gain=0.0, spread=1.0)
     rows, columns = _line_variances(scores, beta, head.d_key)
     spread = _kurtosis(scores, beta, n, theta_1) + _relative_variance(rows) + _relative_variance(columns)
-    loss = few_tokens_loss(scores, beta, n, theta_1)
+    loss = 0.0 if spec.finite_size else few_tokens_loss(scores, beta, n, theta_1)
     return FiniteSize(loss=loss, gain=float(abs(rows.mean() / theta_1 - 1)), spread=spread)
 
 
@@ -93,19 +93,9 @@ def few_tokens_loss(scores: ScoreFunction, beta: float, n_tokens: int, theta_1: 
 
 
 def participation(scores: ScoreFunction, beta: float, n_tokens: int, order: int) -> float:
-    """I_k = E Σ_j A_j^k of a normalized row over n iid scores N(0, β²); k = 2 is the inverse participation ratio."""
-    chi = np.linspace(-_REACH, _REACH + order * beta, _CHI_NODES)  # e^{kβχ} moves the Gaussian by kβ
-    mass = _gaussian_weights(chi)
-    weights = scores.value(beta * chi, np)
-    weights = weights / (mass @ weights)
-    # Left end: t^k E g^k below 1e-15. Right end: φ^{n−1} below e^{−40}, later the heavier the tail of g.
-    left, right = -12 - 2 * beta**2, math.log(40.0) + 2 * beta**2
-    log_t = np.linspace(left, right, _LOG_T_NODES) - math.log(n_tokens)
-    t = np.exp(log_t)
-    decay = np.exp(-np.outer(t, weights))
-    integrand = t**order * (decay @ (mass * weights**order)) * (decay @ mass) ** (n_tokens - 1)
-    integral = float(np.sum(integrand)) * (right - left) / (_LOG_T_NODES - 1)
-    return n_tokens * integral / math.factorial(order - 1)
+    """I_k = E Σ_j A_j^k of a normalized row over n iid scores N(0, β²); k is 2 (inverse participation ratio) or 4."""
+    digits = _ROW_DIGITS[order] + math.ceil((order - 1) * math.log10(n_tokens))  # I_k ≥ n^{1−k}
+    return float(row_moment(scores, beta, n_tokens, order, digits=digits).value)
 
 
 def _kurtosis(scores: ScoreFunction, beta: float, n_tokens: int, theta_1: float) -> float:

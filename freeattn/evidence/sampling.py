@@ -23,7 +23,7 @@ from freeattn.evidence.weights import Matrix, Weights, blas_threads, check_sizes
 from freeattn.model.attention import Attention
 from freeattn.model.quadrature import thetas
 
-__all__ = ["Sample", "Weights", "check_sizes", "sample", "seed_sequence"]
+__all__ = ["Sample", "Weights", "check_sizes", "sample", "scores_of", "seed_sequence"]
 
 
 @final
@@ -83,7 +83,7 @@ def _outputs(spec: Attention, weights: Weights) -> tuple[Accumulator, Accumulato
         keys, values = layer.keys_and_values(kv_head)
         for head in weights.group(kv_head):
             beta = weights.heads[head].beta
-            scores = _scores(layer.queries(head), keys)
+            scores = scores_of(layer.queries(head), keys)
             output = weights.output(head) * branch if weights.d_out else None
             real.add(head, _block(_centered(spec, scores, beta), values, output, weights.n_heads))
             signal, noise = factors[beta]
@@ -98,7 +98,8 @@ def _equivalent_factors(spec: Attention, beta: float) -> tuple[float, float]:
     return math.sqrt(values.theta_2), math.sqrt(max(values.theta_1 - values.theta_2, 0))
 
 
-def _scores(queries: Matrix, keys: Matrix) -> Matrix:
+def scores_of(queries: Matrix, keys: Matrix) -> Matrix:
+    """S = Q Kᵀ/√d_key of one head."""
     scores: Matrix = queries @ keys.T
     scores /= math.sqrt(keys.shape[1])
     return scores

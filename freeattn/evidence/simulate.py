@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, overload
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -18,10 +20,9 @@ from freeattn.evidence.word_verification import WordsLaw, WordVerification, veri
 from freeattn.evidence.words import sample_words
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
+from freeattn.runs import Progress, Store
 
 __all__ = ["sample", "verify"]
-
-Progress = Callable[[int, int], None]
 
 
 @overload
@@ -60,20 +61,23 @@ def sample(
 @overload
 def verify(
     model: Attention, draws: int = ..., seed: int = ..., law: ComparableLaw | None = ...,
-    progress: Progress | None = ..., *, sizes: None = ..., of: str = ...,
+    progress: Progress | None = ..., *, sizes: None = ..., of: str = ..., executor: Executor | None = ...,
+    workers: int | None = ..., store: Store | str | Path | None = ..., finite_size: bool = ...,
 ) -> Verification: ...
 
 
 @overload
 def verify(
     model: Expression, draws: int = ..., seed: int = ..., law: WordsLaw | None = ..., progress: Progress | None = ...,
-    *, sizes: Mapping[Any, Any] | None = ..., of: str = ...,
+    *, sizes: Mapping[Any, Any] | None = ..., of: str = ..., executor: Executor | None = ...,
+    workers: int | None = ..., store: Store | str | Path | None = ..., finite_size: Literal[False] = ...,
 ) -> WordVerification: ...
 
 
 def verify(
     model: Attention | Expression, draws: int = 10, seed: int = 0, law: Any = None, progress: Progress | None = None,
-    *, sizes: Mapping[Any, Any] | None = None, of: str = "gram",
+    *, sizes: Mapping[Any, Any] | None = None, of: str = "gram", executor: Executor | None = None,
+    workers: int | None = 1, store: Store | str | Path | None = None, finite_size: bool = False,
 ) -> Verification | WordVerification:
     """Simulate a layer or an expression and compare with its law: a report with intervals and a verdict.
 
@@ -83,19 +87,32 @@ def verify(
         law: what to compare with; default: the law of the model.
         progress: called as progress(done, draws) after each draw.
         sizes, of: for expressions, as in `sample`.
+        executor: any `concurrent.futures.Executor` that makes the draws.
+        workers: number of processes when there is no executor; 1 is this process, None all available cores.
+        store: a file (`Store` or its path) that keeps each draw when it is finished; draws that it has are not made
+            again, and more draws go on from there. The numbers depend on the seed alone, not on these three.
+        finite_size: for an `Attention`, compare with the law at finite size and, next to it, with the limit.
 
     Raises:
         InputError: for what cannot be drawn.
     """
     if isinstance(model, Expression):
-        return verify_words(model, sizes, draws, seed, of, law, progress)
+        if finite_size:
+            raise InputError("finite_size", finite_size, "False, unless the model is an Attention")
+        return verify_words(
+            model, sizes, draws, seed, of, law, progress, executor=executor, workers=workers, store=store
+        )
     _check_layer(model, sizes, of)
-    return layers.verify(model, draws, seed, law, progress)
+    return layers.verify(
+        model, draws, seed, law, progress, executor=executor, workers=workers, store=store, finite_size=finite_size
+    )
 
 
 def _check_layer(model: object, sizes: object, of: str) -> None:
     if not isinstance(model, Attention):
-        raise InputError("model", model, "an Attention, or an expression in letters")
+        raise InputError(
+            "model", model, "an Attention, or an expression in letters (fa.verify_module takes modules of torch)"
+        )
     if sizes is not None:
         raise InputError("sizes", sizes, "nothing for an Attention, which has its sizes; spec.replace(…) changes them")
     if of != "gram":

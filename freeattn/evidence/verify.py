@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from scipy import stats
 
-from freeattn.errors import InputError
 from freeattn.evidence.compare import ComparableLaw, LawTable
 from freeattn.evidence.criteria import MOST, Allowance, Criterion, criteria, expected_effects
-from freeattn.evidence.finite_size import FiniteSize, finite_size, reliable_beta
-from freeattn.evidence.sampling import Sample, check_sizes, sample, seed_sequence
+from freeattn.evidence.draws import layer_draws, number_of_draws
+from freeattn.evidence.finite_size import FiniteSize, reliable_beta
+from freeattn.evidence.finite_size import finite_size as size_effects
+from freeattn.evidence.sampling import Sample
+from freeattn.evidence.weights import check_sizes, named_seed
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.attention import Attention
 from freeattn.model.scores import Softmax
 from freeattn.numerics.limiting import law as limiting_law
+from freeattn.runs import Progress, Store
 
 __all__ = ["Estimate", "Statistic", "Verification", "verify"]
 
@@ -47,6 +52,12 @@ class Estimate:
         """(low, high), or None when one draw gives no interval."""
         return None if self.half_width is None else (self.mean - self.half_width, self.mean + self.half_width)
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form: mean and interval, None in place of what is not finite."""
+        interval = self.interval
+        ends = None if interval is None else [_finite(end) for end in interval]
+        return {"mean": _finite(self.mean), "interval": ends}
+
 
 @final
 @dataclass(frozen=True)
@@ -57,6 +68,7 @@ class Statistic:
         name, meaning, relative_to, law, allowance, floor: see `criteria.Criterion`.
         n_tokens, draws: what it was measured at.
         softmax, equivalent: estimates; `equivalent` is the noise floor, None for distances between the two.
+        limit: at finite size, softmax against the law of the limit, which is not judged; None otherwise.
     """
 
     name: str
@@ -69,6 +81,7 @@ class Statistic:
     equivalent: Estimate | None
     allowance: Allowance | None
     floor: Allowance | None
+    limit: Estimate | None = None
 
     @property
     def excess(self) -> float:
@@ -88,12 +101,15 @@ class Statistic:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
+        limit = {} if self.limit is None else {"softmax_to_limit": self.limit.to_dict()}
         return {
             "name": self.name, "meaning": self.meaning, "relative_to": self.relative_to, "law": self.law,
-            "n_tokens": self.n_tokens, "draws": self.draws, "softmax": _estimate_record(self.softmax),
-            "equivalent": _estimate_record(self.equivalent), "excess": _finite(self.excess),
-            "allowance": _allowance_record(self.allowance), "floor": _allowance_record(self.floor),
-            "passed": self.passed,
+            "n_tokens": self.n_tokens, "draws": self.draws, "softmax": self.softmax.to_dict(),
+            "equivalent": None if self.equivalent is None else self.equivalent.to_dict(),
+            "excess": _finite(self.excess),
+            "allowance": None if self.allowance is None else self.allowance.to_dict(),
+            "floor": None if self.floor is None else self.floor.to_dict(),
+            "passed": self.passed, **limit,
         }
 
 
@@ -122,7 +138,7 @@ class Verification:
         return f"<Verification of {self.spec.name or self.spec.output}, {self.draws} draws: {verdict(self.rows())}>"
 
     def __str__(self) -> str:
-        return as_text(self.rows(), ("softmax", "equivalent"))
+        return as_text(self.rows(), ("softmax", "equivalent", *(("limit",) if self.spec.finite_size else ())))
 
     @property
     def passed(self) -> bool:
@@ -140,12 +156,13 @@ class Verification:
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row for each statistic, for tables."""
-        return [_row(statistic) for statistic in self.statistics]
+        return [_row(statistic, self.spec.finite_size) for statistic in self.statistics]
 
 
 def verify(
     spec: Attention, draws: int = 10, seed: int = 0, law: ComparableLaw | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None, *, executor: Executor | None = None, workers: int | None = 1,
+    store: Store | str | Path | None = None, finite_size: bool = False,
 ) -> Verification:
     """Simulate attention and compare its squared singular values with the law, statistic by statistic.
 
@@ -159,40 +176,45 @@ def verify(
         seed: the same seed gives the same result on the same machine.
         law: what to compare with (default: the law of the specification).
         progress: called as progress(done, draws) after each draw.
+        executor, workers, store: where draws are made and kept, as in `runs.run`; by default in this process. The
+            numbers do not depend on them.
+        finite_size: compare with the law at finite size (`Attention.with_finite_size`), and next to it with the limit.
 
     Raises:
         InputError: for sizes, draws or a seed that are not allowed; see also `sampling.sample`.
     """
-    count = _draws(draws)
-    if isinstance(seed, np.random.SeedSequence):
-        raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
-    root = seed_sequence(seed)
+    count, root = number_of_draws(draws, 1), named_seed(seed)
+    if finite_size:
+        spec = spec.with_finite_size()
     check_sizes(spec)
     table = LawTable.of(limiting_law(spec) if law is None else law, spec.n_tokens)
-    samples = []
-    for done, child in enumerate(root.spawn(count), start=1):
-        samples.append(sample(spec, child))
-        if progress is not None:
-            progress(done, count)
-    size = finite_size(spec)
-    found = tuple(_statistic(criterion, samples, table) for criterion in criteria(spec, table, size, count))
-    return Verification(spec, int(seed), count, size, found, _warnings(spec, size, table, count), tuple(samples))
+    samples = layer_draws(spec, count, root, executor=executor, workers=workers, store=store, progress=progress)
+    size = size_effects(spec)
+    limits = _against_limit(spec, samples) if spec.finite_size else {}
+    wanted = criteria(spec, table, size, count)
+    found = tuple(_statistic(criterion, samples, table, limits.get(criterion.name)) for criterion in wanted)
+    return Verification(spec, root, count, size, found, _warnings(spec, size, table, count), samples)
 
 
-def _draws(draws: object) -> int:
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
-        raise InputError("draws", draws, "a positive integer")
-    return int(draws)
+def _against_limit(spec: Attention, samples: Sequence[Sample]) -> dict[str, Estimate]:
+    """Softmax against the law of the limit, by the name of the statistic; without distances to the equivalent."""
+    limiting = spec.with_finite_size(False)
+    table = LawTable.of(limiting_law(limiting), spec.n_tokens)
+    wanted = criteria(limiting, table, size_effects(limiting), len(samples))
+    pairs = {one.name: [one.evaluate(sample, table) for sample in samples] for one in wanted}
+    return {name: Estimate.of([a for a, _ in both]) for name, both in pairs.items() if both[0][1] is not None}
 
 
-def _statistic(criterion: Criterion, samples: Sequence[Sample], table: LawTable) -> Statistic:
+def _statistic(
+    criterion: Criterion, samples: Sequence[Sample], table: LawTable, limit: Estimate | None
+) -> Statistic:
     pairs = [criterion.evaluate(one, table) for one in samples]
     equivalent = [second for _, second in pairs if second is not None]
     return Statistic(
         name=criterion.name, meaning=criterion.meaning, relative_to=criterion.relative_to, law=criterion.law,
         n_tokens=samples[0].spec.n_tokens, draws=len(samples), softmax=Estimate.of([first for first, _ in pairs]),
         equivalent=Estimate.of(equivalent) if equivalent else None, allowance=criterion.allowance,
-        floor=criterion.floor,
+        floor=criterion.floor, limit=limit,
     )
 
 
@@ -202,11 +224,14 @@ def _warnings(spec: Attention, size: FiniteSize, table: LawTable, draws: int) ->
     beta = max(float(family.beta) for family in spec.families)
     narrowest = min(family.d_key for family in spec.families)
     n, bound = spec.n_tokens, reliable_beta(spec.n_tokens)
-    if isinstance(spec.scores, Softmax) and beta > bound:
+    if isinstance(spec.scores.limiting, Softmax) and beta > bound:
+        mean = f"expect the mean of softmax about {size.loss:.1%} below the law, and"
+        if spec.finite_size:
+            mean = "the law has the mean of such rows; expect"
         found.append(
             f"beta = {beta:.4g} is above sqrt(log n)/2 = {bound:.4g} at n_tokens = {n}: few tokens dominate each row; "
-            f"expect the mean of softmax about {size.loss:.1%} below the law, and from beta = 1.5 on a different shape "
-            "too (relative W1 of 0.04 to 0.09 once the means agree)"
+            f"{mean} from beta = 1.5 on a different shape too (relative W1 of 0.04 to 0.09 once the means agree, "
+            "and more where no values and output map mix the rows)"
         )
     if max(delta, spread) > MOST:
         found.append(
@@ -223,23 +248,16 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _estimate_record(estimate: Estimate | None) -> dict[str, Any] | None:
-    if estimate is None:
-        return None
-    interval = estimate.interval
-    ends = None if interval is None else [_finite(end) for end in interval]
-    return {"mean": _finite(estimate.mean), "interval": ends}
-
-
-def _allowance_record(allowance: Allowance | None) -> dict[str, Any] | None:
-    return None if allowance is None else {"value": allowance.value, "reason": allowance.reason}
-
-
-def _row(statistic: Statistic) -> dict[str, Any]:
+def _row(statistic: Statistic, at_finite_size: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"statistic": statistic.name, "relative_to": statistic.relative_to, "law": statistic.law}
     for name, estimate in (("softmax", statistic.softmax), ("equivalent", statistic.equivalent)):
         low, high = (estimate.interval if estimate is not None else None) or (None, None)
         row |= {name: None if estimate is None else estimate.mean, f"{name}_low": low, f"{name}_high": high}
+    if statistic.limit is not None:
+        low, high = statistic.limit.interval or (None, None)
+        row |= {"limit": statistic.limit.mean, "limit_low": low, "limit_high": high}
+    elif at_finite_size:
+        row |= dict.fromkeys(("limit", "limit_low", "limit_high"))
     floor = None if statistic.floor is None else statistic.floor.value
     allowance = None if statistic.allowance is None else statistic.allowance.value
     row |= {"excess": statistic.excess, "allowance": allowance, "floor": floor}

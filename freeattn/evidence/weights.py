@@ -22,7 +22,7 @@ from freeattn.model.latent import Latent
 from freeattn.model.quantities import is_infinite, is_known
 from freeattn.model.ties import KeyValueCorrelation
 
-__all__ = ["HeadSizes", "Matrix", "Weights", "blas_threads", "check_sizes", "seed_sequence", "shares"]
+__all__ = ["HeadSizes", "Matrix", "Weights", "blas_threads", "check_sizes", "named_seed", "seed_sequence", "shares"]
 
 Matrix: TypeAlias = NDArray[np.float64]
 
@@ -170,6 +170,18 @@ def seed_sequence(seed: object) -> np.random.SeedSequence:
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
         return np.random.SeedSequence(int(seed))
     raise InputError("seed", seed, "a non-negative integer or a numpy SeedSequence")
+
+
+def named_seed(seed: Any) -> int:
+    """A seed that a report or a table can name: a non-negative integer.
+
+    Raises:
+        InputError: for anything else, a seed sequence too.
+    """
+    if isinstance(seed, np.random.SeedSequence):
+        raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
+    seed_sequence(seed)
+    return int(seed)
 
 
 def check_sizes(spec: object) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -17,13 +19,15 @@ import numpy as np
 from freeattn.errors import InputError
 from freeattn.evidence.compare import Spectrum
 from freeattn.evidence.criteria import Allowance
+from freeattn.evidence.draws import number_of_draws, word_draws
 from freeattn.evidence.verify import CONFIDENCE, Estimate
-from freeattn.evidence.weights import seed_sequence
-from freeattn.evidence.words import Numbers, sample_words
+from freeattn.evidence.weights import named_seed
+from freeattn.evidence.words import Numbers
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.expression import Expression
 from freeattn.model.word_sizes import checked_sizes
 from freeattn.numerics.limiting import law as limiting_law
+from freeattn.runs import Progress, Store
 
 __all__ = ["WordStatistic", "WordVerification", "WordsLaw", "verify_words"]
 
@@ -74,12 +78,10 @@ class WordStatistic:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        interval = self.simulated.interval
         return {
             "name": self.name, "meaning": self.meaning, "relative_to": self.relative_to, "law": self.law,
-            "simulated": {"mean": self.simulated.mean, "interval": None if interval is None else list(interval)},
-            "excess": self.excess, "passed": self.passed,
-            "allowance": {"value": self.allowance.value, "reason": self.allowance.reason},
+            "simulated": self.simulated.to_dict(), "excess": self.excess, "passed": self.passed,
+            "allowance": self.allowance.to_dict(),
         }
 
 
@@ -128,7 +130,8 @@ class WordVerification:
 
 def verify_words(
     expression: Expression, sizes: Mapping[Any, Any] | None = None, draws: int = 10, seed: int = 0, of: str = "gram",
-    law: WordsLaw | None = None, progress: Callable[[int, int], None] | None = None,
+    law: WordsLaw | None = None, progress: Progress | None = None, *, executor: Executor | None = None,
+    workers: int | None = 1, store: Store | str | Path | None = None,
 ) -> WordVerification:
     """Draw the letters of an expression and compare eigenvalues with the law, statistic by statistic.
 
@@ -140,14 +143,12 @@ def verify_words(
         of: "gram", "cogram" or "self-adjoint".
         law: what to compare with (default: the law of the expression at these sizes).
         progress: called as progress(done, draws) after each draw.
+        executor, workers, store: where draws are made and kept, as in `runs.run`; by default in this process.
 
     Raises:
         InputError: for sizes, draws or a seed that are not allowed.
     """
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 2:
-        raise InputError("draws", draws, "an integer of at least 2")
-    if isinstance(seed, np.random.SeedSequence):
-        raise InputError("seed", seed, "a non-negative integer, so that the report can name it")
+    count, root = number_of_draws(draws, 2), named_seed(seed)
     checked_sizes(expression, sizes)
     given = dict(sizes or {})
     smallest = _smallest(expression, given)
@@ -155,13 +156,11 @@ def verify_words(
         allowed = f"sizes in the same ratios with at least {_LEAST_SIZE} in every space: fewer say nothing of a limit"
         raise InputError("sizes", f"a space of {smallest}", allowed)
     found = _law_of(expression, of, given) if law is None else law  # before the draws: a refusal costs nothing
-    samples = []
-    for done, child in enumerate(seed_sequence(seed).spawn(int(draws)), start=1):
-        samples.append(sample_words(expression, given, child, of))
-        if progress is not None:
-            progress(done, int(draws))
+    samples = word_draws(
+        expression, given, count, root, of, executor=executor, workers=workers, store=store, progress=progress
+    )
     statistics = _Comparison(found, samples, smallest).statistics()
-    return WordVerification(expression, of, given, int(seed), int(draws), statistics, tuple(samples))
+    return WordVerification(expression, of, given, root, count, statistics, samples)
 
 
 def _law_of(expression: Expression, of: str, sizes: Mapping[Any, Any]) -> WordsLaw:

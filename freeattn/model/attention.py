@@ -17,7 +17,7 @@ from freeattn.model.inputs import InputLaw, OrthogonalInput
 from freeattn.model.latent import Latent
 from freeattn.model.quantities import Quantity, as_size, is_infinite, is_known, is_symbolic, ratio
 from freeattn.model.ratios import Ratios
-from freeattn.model.scores import ScoreFunction, Softmax
+from freeattn.model.scores import FiniteRows, ScoreFunction, Softmax
 from freeattn.model.ties import KeyValueCorrelation, Ties
 
 __all__ = ["OUTPUTS", "Attention", "Ratios"]
@@ -155,6 +155,11 @@ class Attention:
         """True when the law is one of the closed laws of the transform calculus."""
         return not self.beyond_transforms
 
+    @property
+    def finite_size(self) -> bool:
+        """True when θ₁ and θ₂ are those of rows of n_tokens tokens (`FiniteRows` scores)."""
+        return self.scores.n_tokens is not None
+
     # Ratios ------------------------------------------------------------------------------------------------------
 
     def _total_over_tokens(self, width: str) -> Quantity:
@@ -241,6 +246,16 @@ class Attention:
                 raise InputError("n_tokens", n_tokens, f"a number of tokens that makes {name} = {value} an integer")
         sized = {name: dataclasses.replace(v, rank=ranks[f"{name}.rank"]) for name, v in latents.items()}
         return self.replace(ratios=None, n_tokens=tokens, **sizes, **sized)
+
+    def with_finite_size(self, finite: bool = True) -> Attention:
+        """The layer with the θ's of rows of n_tokens tokens, or (finite=False) with those of the limit.
+
+        Raises:
+            InputError: when n_tokens is not a number of at least 2.
+            NotCoveredError: for score functions that are not row-normalized.
+        """
+        limiting = self.scores.limiting
+        return self.replace(scores=FiniteRows(limiting) if finite else limiting)
 
     def replace(self, **changes: Any) -> Attention:
         """A copy with some fields changed; n_kv_heads follows n_heads when it was equal to it.

@@ -43,6 +43,7 @@ def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
         check_ratios(layer)
     else:
         raise InputError("ratios", layer.ratios, "a Ratios value; use Attention.from_ratios")
+    layer.scores = layer.scores.at_tokens(layer.n_tokens)
     _check_sharing(layer)
     _check_latents(layer)
     _check_position(layer)

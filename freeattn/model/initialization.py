@@ -26,7 +26,7 @@ from typing import Protocol
 
 from freeattn.errors import InputError, NotCoveredError
 
-__all__ = ["InitialBeta", "Initialization", "initial_beta"]
+__all__ = ["InitialBeta", "Initialization", "initial_beta", "squared"]
 
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _OVER_ROOT = re.compile(r"([0-9]+(?:\.[0-9]+)?)/sqrt\(([0-9]+)\)")

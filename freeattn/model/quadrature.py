@@ -3,10 +3,14 @@
 Exact formulas are used where the score function has them; otherwise the Gaussian integrals of `scores` are computed by
 the trapezoidal rule on the line, which converges geometrically where the function is analytic, else by Gauss-Legendre
 quadrature on panels split at the kinks. Precision lives in a context of its own: no global state.
+
+θ's of rows of finite length (`scores.FiniteRows`) come from `rows`, to 23 digits whatever is asked for, because more
+take seconds; laws made of them have at most 20 digits (`check_digits`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -15,9 +19,10 @@ from typing import Any
 from freeattn.errors import ConvergenceError, InputError
 from freeattn.model.precision import own_context
 from freeattn.model.quantities import is_symbolic
+from freeattn.model.rows import row_moment
 from freeattn.model.scores import ScoreFunction
 
-__all__ = ["Thetas", "theta_slopes", "thetas"]
+__all__ = ["Thetas", "check_digits", "theta_slopes", "thetas"]
 
 _GUARD_DIGITS = 10  # cancellation in E g² − (E g)² and rounding of some hundred quadrature terms
 _PANELS_PER_SIDE = 8
@@ -27,6 +32,8 @@ _FIRST_STEP = 4  # steps of the trapezoidal rule in one unit of χ
 _HALVINGS = 6  # of its step; a function with poles near the real axis needs more, and is left to Gauss-Legendre
 _SUMS_SPARE = 1000  # two steps differ by this share of the digits asked for: what is left is far below
 _MOST_PANELS = 80  # ten times the range that a bounded function needs
+_ROW_DIGITS = 23  # of the θ's of finite rows: a fifth of a second
+_MOST_ROW_DIGITS = 20  # of laws made of them
 
 
 @dataclass(frozen=True)
@@ -44,17 +51,51 @@ def thetas(scores: ScoreFunction, beta: Any, digits: int = 15) -> Thetas:
 
     Args:
         beta: exact number (int, Fraction or an expression that mpmath can convert).
-        digits: decimal digits wanted; the error is at most 10^{−digits} relative to θ₁.
+        digits: decimal digits wanted; the error is at most 10^{−digits} relative to θ₁ (`FiniteRows`: 10^{−23}).
 
     Raises:
         ConvergenceError: when the quadrature cannot reach the digits (an undeclared kink is the usual cause).
         InputError: when g has no finite variance or is constant.
     """
+    if scores.n_tokens is not None:
+        return _of_rows(scores, beta)
     context = own_context(digits + _GUARD_DIGITS)
     exact = scores.exact_thetas(_to_context(beta, context), context)
     if exact is not None:
         return Thetas(exact[0], exact[1], context.mpf(10) ** (-digits) * exact[0])
     return _integrated(scores, beta, _FEW if digits <= _FEW else -(-digits // _RUNG) * _RUNG)
+
+
+def check_digits(scores: ScoreFunction, digits: int) -> None:
+    """Refuse digits of a law beyond those that the θ's of its score function have.
+
+    Raises:
+        InputError: for more than 20 digits with `FiniteRows` scores.
+    """
+    if scores.n_tokens is not None and digits > _MOST_ROW_DIGITS:
+        allowed = f"at most {_MOST_ROW_DIGITS} at finite size (in the limit, finite_size=False, there is no such bound)"
+        raise InputError("digits", digits, allowed)
+
+
+@lru_cache(maxsize=256)
+def _of_rows(scores: ScoreFunction, beta: Any) -> Thetas:
+    """θ₁ = n I_n − 1 and θ₂ = (E χ₁ n A₁)² of rows of n tokens."""
+    n = scores.n_tokens
+    assert n is not None
+    context = own_context(3 * _ROW_DIGITS)
+    number, tiny = _to_context(beta, context), context.mpf(10) ** (-_ROW_DIGITS)
+    digits = _ROW_DIGITS + math.ceil(math.log10(n)) + max(0, math.ceil(-2 * math.log10(number)))  # θ₁ ~ β² cancels
+    for extra in _EXTRA_DIGITS:
+        share = row_moment(scores, number, n, power=2, digits=digits + extra)
+        theta_1 = n * context.mpf(share.value) - 1
+        if theta_1 > 0 and n * share.error <= tiny * theta_1:
+            break
+    else:
+        raise InputError("scores", scores.name, "a function that is not constant")
+    slope = scores.row_coefficient(number, context.mpf(share.value))
+    if slope is None:
+        slope = context.mpf(row_moment(scores, number, n, power=1, degree=1, digits=digits).value)
+    return Thetas(theta_1, slope**2, 2 * tiny * theta_1)
 
 
 @lru_cache(maxsize=256)

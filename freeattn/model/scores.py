@@ -19,13 +19,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from freeattn.errors import InputError
+from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.precision import own_context
 
-__all__ = ["Entrywise", "Linear", "ReLU", "ScoreFunction", "Sigmoid", "Softmax", "as_scores"]
+__all__ = ["Entrywise", "FiniteRows", "Linear", "ReLU", "ScoreFunction", "Sigmoid", "Softmax", "as_scores"]
 
 _PROBES = (-13, -5, -2, 0, 1, 3, 7, 11)  # quarters at which a user's function is recorded
 
@@ -38,12 +38,19 @@ class ScoreFunction(ABC):
         normalized: True when rows are divided by their sum, False for f(βS)/n.
         kinks: points where f is not smooth; quadrature splits there.
         max_beta: largest inverse temperature at which θ₁ is a finite double.
+        n_tokens: the length of the rows that the θ's are those of; None for the limit of long rows.
     """
 
     name: str
     normalized: bool
     kinks: tuple[float, ...] = ()
     max_beta: float = math.inf
+    n_tokens: int | None = None
+
+    @property
+    def limiting(self) -> ScoreFunction:
+        """The function with the θ's of the limit."""
+        return self
 
     @abstractmethod
     def value(self, x: Any, functions: Any) -> Any:
@@ -53,6 +60,16 @@ class ScoreFunction(ABC):
         """(θ₁, θ₂) in closed form in the given namespace, or None when only quadrature gives them."""
         del beta, functions
         return None
+
+    def row_coefficient(self, beta: Any, participation: Any) -> Any | None:
+        """E χ₁ n A₁ of a normalized row in closed form, given I_n = E Σ_j A_j²; None when only quadrature gives it."""
+        del beta, participation
+        return None
+
+    def at_tokens(self, n_tokens: Any) -> ScoreFunction:
+        """The function in a layer of so many tokens: `FiniteRows` takes the length of its rows from it."""
+        del n_tokens
+        return self
 
     def to_form(self) -> object:
         """What identifies the function in a specification's canonical form."""
@@ -82,6 +99,9 @@ class Softmax(ScoreFunction):
         if hasattr(functions, "expm1"):  # e^{β²} − 1 cancels at small β
             return functions.expm1(beta**2), beta**2
         return functions.exp(beta**2) - 1, beta**2
+
+    def row_coefficient(self, beta: Any, participation: Any) -> Any:
+        return beta * (1 - participation)  # Stein's identity: E χ₁A₁ = E ∂₁A₁ = βE A₁(1 − A₁)
 
     def apply(self, scores: Any, beta: float) -> Any:
         functions = scores.__array_namespace__()
@@ -181,6 +201,77 @@ class Entrywise(ScoreFunction):
             raise InputError("scores", self.name, allowed) from error
 
 
+@dataclass(frozen=True)
+class FiniteRows(ScoreFunction):
+    """A row-normalized score function with the θ's of rows of n tokens in place of those of the limit.
+
+    For a row of n weights A_j over iid scores βχ_j, χ_j ~ N(0, 1),
+
+        θ₁ = Var n A₁ = n I_n − 1,   θ₂ = (E χ₁ n A₁)²,   I_n = E Σ_j A_j²,
+
+    exact at every n (`freeattn.model.rows`), and the θ's of the limit as n → ∞. For softmax θ₂ = β²(1 − I_n)². The
+    weights themselves are those of `scores`. What finite key widths do is left out.
+
+    Args:
+        scores: a row-normalized score function, or the name of one.
+        n_tokens: taken from the layer; not to be given.
+
+    Raises:
+        NotCoveredError: for plain score functions, whose entries f(βS)/n have the θ's of the limit at every n.
+    """
+
+    scores: ScoreFunction
+    n_tokens: int | None = None
+    normalized: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        scores = as_scores(self.scores).limiting
+        if not scores.normalized:
+            raise NotCoveredError(
+                f"finite size is a matter of row sums, and {scores.name!r} scores f(βS)/n have none: their θ₁ and θ₂ "
+                "are those of the limit at every n_tokens; leave finite_size out"
+            )
+        object.__setattr__(self, "scores", scores)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """That of the function; the canonical form tells the two apart."""
+        return self.scores.name
+
+    @property
+    def kinks(self) -> tuple[float, ...]:  # type: ignore[override]
+        """Those of the function."""
+        return self.scores.kinks
+
+    @property
+    def max_beta(self) -> float:  # type: ignore[override]
+        """That of the function."""
+        return self.scores.max_beta
+
+    @property
+    def limiting(self) -> ScoreFunction:
+        return self.scores
+
+    def value(self, x: Any, functions: Any) -> Any:
+        return self.scores.value(x, functions)
+
+    def apply(self, scores: Any, beta: float) -> Any:
+        return self.scores.apply(scores, beta)
+
+    def row_coefficient(self, beta: Any, participation: Any) -> Any | None:
+        return self.scores.row_coefficient(beta, participation)
+
+    def at_tokens(self, n_tokens: Any) -> ScoreFunction:
+        if isinstance(n_tokens, bool) or not isinstance(n_tokens, int) or n_tokens < 2:
+            allowed = "a number of at least 2 for finite size (a layer by ratios gets one from with_sizes)"
+            raise InputError("n_tokens", None if n_tokens is None else str(n_tokens), allowed)
+        return replace(self, n_tokens=n_tokens)
+
+    def to_form(self) -> object:
+        return {_FINITE_SIZE: self.scores.to_form()}
+
+
+_FINITE_SIZE = "finite-size"  # its key in canonical forms; n_tokens is that of the layer
 _BY_NAME: dict[str, Callable[[], ScoreFunction]] = {
     "softmax": Softmax,
     "linear": Linear,
@@ -195,6 +286,8 @@ def as_scores(value: object) -> ScoreFunction:
         return value
     if isinstance(value, str) and value in _BY_NAME:
         return _BY_NAME[value]()
+    if isinstance(value, dict) and set(value) == {_FINITE_SIZE}:
+        return FiniteRows(value[_FINITE_SIZE])
     if isinstance(value, dict):
         raise InputError("scores", value.get("entrywise"), "a built-in name: a user's own function cannot be read back")
     names = ", ".join(f'"{name}"' for name in _BY_NAME)

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from freeattn.errors import ConvergenceError
 
-__all__ = ["NODES", "POINTS", "TO_COEFFICIENTS", "BandMap", "PanelBand", "build_panels"]
+__all__ = [
+    "NODES", "POINTS", "TO_COEFFICIENTS", "WEIGHTS", "BandMap", "LinearMap", "OffsetMap", "PanelBand", "build_panels",
+]
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -34,7 +36,7 @@ _LOG_SCALE = 0.05  # a left edge below this share of the right one is resolved o
 POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)[::-1]
 TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(POINTS, NODES - 1))
 _VANDERMONDE = {side: chebyshev.chebvander((POINTS + side) / 2, NODES - 1) for side in (-1, 1)}  # onto halves
-_WEIGHTS = np.array([2.0 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(NODES)]) @ TO_COEFFICIENTS
+WEIGHTS = np.array([2.0 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(NODES)]) @ TO_COEFFICIENTS
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,28 @@ class BandMap:
         else:
             below, above = x - self.left, self.right - x
         return np.arctan2(np.sqrt(np.maximum(below, 0.0)), np.sqrt(np.maximum(above, 0.0)))
+
+
+class LinearMap(BandMap):
+    """The same without a logarithmic scale."""
+
+    @property
+    def logarithmic(self) -> bool:
+        return False
+
+
+class OffsetMap(LinearMap):
+    """The same, with x measured from the nearer end in θ: from the right end negative.
+
+    Beside an end where the density diverges, x itself has not the digits that the density asks for.
+    """
+
+    def point(self, theta: Array) -> Array:
+        width, power = self.right - self.left, self.order or 1
+        middle = np.pi / 4
+        from_left = width * np.sin(np.minimum(theta, middle)) ** (2 * power)
+        from_right = width * np.expm1(power * np.log1p(-np.cos(np.maximum(theta, middle)) ** 2))
+        return np.where(theta < middle, from_left, from_right)
 
 
 def _log_ratio(small: Array | float, large: Array | float) -> Array:
@@ -177,7 +201,7 @@ class PanelBand:
             start, end = self.breaks[panel], self.breaks[panel + 1]
             theta = (start + end) / 2 + (end - start) / 2 * local
             values = np.asarray(function(self.map.point(theta))) * chebyshev.chebval(local, self.density[panel])
-            part = (_WEIGHTS @ values).item() * (high - low) / 2 * (end - start) / 2
+            part = (WEIGHTS @ values).item() * (high - low) / 2 * (end - start) / 2
             tail = np.abs(TO_COEFFICIENTS[-2:] @ values).max() * (end - start) * (high - low)
             scale = max(scale, abs(part), abs(total))
             if tail <= 1e-12 * scale or tail == 0:

@@ -55,26 +55,34 @@ class _Pieces(NamedTuple):
 
 
 class CauchySums:
-    """The integrals of one `SpectralLaw`.
+    """The integrals of one `SpectralLaw`, with z and H measured from `origin`.
+
+    At an atom as origin they keep their relative accuracy down to the smallest |z|.
 
     Raises:
         NotCoveredError: for a law whose engine has no panels.
     """
 
-    def __init__(self, law: Any) -> None:
+    def __init__(self, law: Any, origin: float = 0.0) -> None:
         if not isinstance(law._engine, PanelEngine):
             raise NotCoveredError("transforms need a law whose bands are held as panels")
+        self._law, self.origin = law, origin
         self._unit = float(law._unit)
         self._bands = tuple(_pieces_of(panel) for panel in law._engine.panels)
-        self._atoms = tuple((atom.location, float(atom.weight)) for atom in law.atoms)
+        self._atoms = tuple((atom.location - origin, float(atom.weight)) for atom in law.atoms)
         self._centres = np.array(sorted({0.0, *(location for location, _ in self._atoms)}))
-        self._x = np.concatenate([[a for a, _ in self._atoms], *(self._unit * band.x.ravel() for band in self._bands)])
+        nodes = (self._unit * band.x.ravel() - origin for band in self._bands)
+        self._x = np.concatenate([[a for a, _ in self._atoms], *nodes])
         weight = np.concatenate([band.mass.ravel() for band in self._bands]) if self._bands else np.empty(0)
         self._scale = (1 - sum(w for _, w in self._atoms)) / weight.sum() if weight.size else 1.0  # 1 to rounding
         self._weight = np.concatenate([[w for _, w in self._atoms], self._scale * weight])
 
+    def about(self, origin: float) -> CauchySums:
+        """The same integrals, measured from another origin."""
+        return CauchySums(self._law, origin)
+
     def __call__(self, z: Complex) -> CauchyValues:
-        """m, H and H'; real points are approached from the upper half-plane."""
+        """m, H and H' at any point, infinity too; real points are approached from the upper half-plane."""
         m, h, slope = (np.empty(z.shape, dtype=complex) for _ in range(3))
         most = max(1, _MOST_ENTRIES // self._x.size)
         with np.errstate(all="ignore"):
@@ -97,13 +105,15 @@ class CauchySums:
         for location, weight in self._atoms:  # F has a simple zero there, with F' = 1/weight
             at = z == location
             m[at], h[at], slope[at] = np.inf, location, 1 - 1 / weight
+        beyond = np.isinf(z)
+        m[beyond], h[beyond], slope[beyond] = 0, self._x @ self._weight, 0  # H(∞) is the mean
         near = np.flatnonzero(self._correction(z) != 0)
         if near.size:
             m[near], h[near], slope[near] = self._beside_support(z[near])
         return CauchyValues(m, h, slope)
 
     def _beside_support(self, z: Complex) -> CauchyValues:
-        ends = self._unit * np.array([x for band in self._bands for x in (band.map.left, band.map.right)])
+        ends = self._unit * np.array([x for band in self._bands for x in (band.map.left, band.map.right)]) - self.origin
         step = _STEP * np.abs(z[:, None] - ends).min(axis=1)
         m, after, before = (
             (1 / (self._x - at[:, None])) @ self._weight + self._correction(at) for at in (z, z + step, z - step)
@@ -113,7 +123,7 @@ class CauchySums:
     def _correction(self, z: Complex) -> Complex:
         """What the sum for m misses because of poles beside pieces."""
         total = np.zeros(z.shape, dtype=complex)
-        upper = _above(z) / self._unit
+        upper = _above(z + self.origin) / self._unit
         for band in self._bands:
             part = np.zeros(z.shape, dtype=complex)
             for pole in _poles(band.map, upper):

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from freeattn.errors import BranchError, ConvergenceError
 from freeattn.numerics.fixed_points import BAND, GAP, FixedPoints, Fold
 
-__all__ = ["ConvolutionBand", "bands_on"]
+__all__ = ["ConvolutionBand", "Divergences", "bands_on"]
 
 Array = NDArray[np.float64]
+Divergences = tuple[tuple[float, tuple[float, ...]], ...]
 
 _HALVINGS = 100
 _FIRST_TRY = 4  # halvings before Newton's method for a fold is tried, and between tries
 _SLACK = 1e-9  # of an edge against the bracket that it was started from
+_SAME = 1e-6  # of the size of the law: an edge where m is infinite is found to √rounding, its exact place is known
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,18 @@ class ConvolutionBand:
         """Left and right end."""
         return (0.0 if self.left is None else self.left.x), self.right.x
 
+    @property
+    def resolved_from_ends(self) -> bool:
+        """Whether points must be measured from an end, beside which the density diverges."""
+        return any(fold is not None and fold.origins is not None for fold in (self.left, self.right))
 
-def bands_on(points: FixedPoints, grid: Array, order: Fraction) -> tuple[ConvolutionBand, ...]:
+
+def bands_on(points: FixedPoints, grid: Array, order: Fraction, infinite: Divergences) -> tuple[ConvolutionBand, ...]:
     """The bands that show on an ascending grid, whose first and last points lie outside them.
 
     Args:
         order: of a hard edge at 0, at which the first band then starts; 1 when there is none.
+        infinite: places where weights of atoms add up to one, with the atoms.
 
     Raises:
         BranchError: when an end of a band lies outside the grid.
@@ -57,13 +65,13 @@ def bands_on(points: FixedPoints, grid: Array, order: Fraction) -> tuple[Convolu
         hard = order > 1 and not bands
         if last + 1 >= grid.size or (first == 0 and not hard):
             raise BranchError(f"the law has support beyond {grid[0]:.6g} … {grid[-1]:.6g}, where none can be")
-        left = None if hard else _edge(points, grid[first], omega[first], grid[first - 1])
-        bands.append(ConvolutionBand(left, _edge(points, grid[last], omega[last], grid[last + 1]), order))
+        left = None if hard else _edge(points, infinite, grid[first], omega[first], grid[first - 1])
+        bands.append(ConvolutionBand(left, _edge(points, infinite, grid[last], omega[last], grid[last + 1]), order))
         order = Fraction(1)
     return tuple(bands)
 
 
-def _edge(points: FixedPoints, inside: float, omega: complex, outside: float) -> Fold:
+def _edge(points: FixedPoints, infinite: Divergences, inside: float, omega: complex, outside: float) -> Fold:
     """The fold between a point of a band and one of a gap."""
     last: ConvergenceError | None = None
     for halving in range(1, _HALVINGS):
@@ -87,8 +95,16 @@ def _edge(points: FixedPoints, inside: float, omega: complex, outside: float) ->
             continue
         slack = _SLACK * width + 1e-14 * points.size
         if min(inside, outside) - slack <= fold.x <= max(inside, outside) + slack:
-            return fold
+            return _placed(fold, infinite, _SAME * points.size)
     raise last or ConvergenceError(f"an edge near {inside:.6g}", None, _SLACK, "a cusp is not covered")
+
+
+def _placed(fold: Fold, infinite: Divergences, most: float) -> Fold:
+    """The fold itself, or at the place where m is infinite that it stands for."""
+    if not fold.singular or not infinite:
+        return fold
+    x, origins = min(infinite, key=lambda place: abs(place[0] - fold.x))
+    return Fold(x, origins[0], True, origins) if abs(x - fold.x) <= most else fold
 
 
 def _between(a: float, b: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
-from freeattn.numerics.bands import BandMap, PanelBand, build_panels
-from freeattn.numerics.convolution_bands import ConvolutionBand, bands_on
+from freeattn.numerics.bands import BandMap, LinearMap, OffsetMap, PanelBand, build_panels
+from freeattn.numerics.convolution_bands import ConvolutionBand, Divergences, bands_on
 from freeattn.numerics.fixed_points import BAND, GAP, FixedPoints, Fold
 from freeattn.numerics.panel_engine import PanelEngine, near_edge
 from freeattn.numerics.subordination import Subordination
@@ -49,7 +50,8 @@ class ConvolutionEngine(PanelEngine):
     Args:
         equation: the map whose fixed points are wanted.
         likely: points near which bands lie, such as sums of quantiles.
-        atoms: locations of atoms, which no point of a grid may hit.
+        atoms: locations of atoms.
+        infinite: places where weights of atoms add up to one, with the atoms.
         mass: mass of the continuous part.
         order: of a hard edge at 0, where the density starts like x^{1/order − 1}; 1 when there is none.
 
@@ -57,22 +59,27 @@ class ConvolutionEngine(PanelEngine):
         BranchError: when the bands that are found do not add up to the mass.
     """
 
-    def __init__(self, equation: Subordination, likely: Array, atoms: Array, mass: float, order: Fraction) -> None:
+    def __init__(
+        self, equation: Subordination, likely: Array, atoms: tuple[float, ...], infinite: Divergences, mass: float,
+        order: Fraction,
+    ) -> None:
         self._points = FixedPoints(equation)
-        self._bands, self._panels = self._resolved(likely, atoms, mass, order)
+        self._beside = {origins: FixedPoints(equation.about(origins)) for _, origins in infinite}
+        self._bands, self._panels = self._resolved(likely, atoms, infinite, mass, order)
 
     def _resolved(
-        self, likely: Array, atoms: Array, mass: float, order: Fraction
+        self, likely: Array, atoms: tuple[float, ...], infinite: Divergences, mass: float, order: Fraction
     ) -> tuple[tuple[ConvolutionBand, ...], tuple[PanelBand, ...]]:
         if mass <= _MASS_TOLERANCE:
             return (), ()
         last: Exception = BranchError("no band was found")
+        forbidden = np.array([*atoms, *(x for x, _ in infinite)])
         for refine in _REFINEMENTS:
             for _ in range(_ROUNDS):
                 grid = _grid(self._points.equation, likely, refine)
-                grid = grid[(np.abs(grid[:, None] - atoms) > _BESIDE_ATOMS * np.abs(grid).max()).all(axis=1)]
+                grid = grid[(np.abs(grid[:, None] - forbidden) > _BESIDE_ATOMS * np.abs(grid).max()).all(axis=1)]
                 try:
-                    bands = bands_on(self._points, grid, order)
+                    bands = bands_on(self._points, grid, order, infinite)
                     panels = tuple(self._panels_of(band) for band in bands)
                 except _GapInsideError as gap:
                     likely, last = np.concatenate([likely, gap.points]), gap
@@ -89,10 +96,42 @@ class ConvolutionEngine(PanelEngine):
 
     def _panels_of(self, band: ConvolutionBand) -> PanelBand:
         order = float(band.order) if band.left is None else 0.0
-        return build_panels(BandMap(*band.ends, order), self._solve_band, _RESOLVED)
 
-    def _solve_band(self, x: Array, start: Complex | None) -> tuple[Complex, Array]:
-        """(ω, ρ) strictly inside a band."""
+        def solve(x: Array, start: Complex | None) -> tuple[Complex, Array]:
+            omega, m = self._solve_from_ends(band, x, start) if band.resolved_from_ends else self._solve(x, start)
+            return omega, m.imag / np.pi
+
+        if not band.resolved_from_ends:
+            return build_panels(BandMap(*band.ends, order), solve, _RESOLVED)
+        panels = build_panels(OffsetMap(*band.ends, order), solve, _RESOLVED)
+        return replace(panels, map=LinearMap(*band.ends, order))
+
+    def _solve_in(self, band: ConvolutionBand, panel: PanelBand, x: Array) -> tuple[Complex, Complex]:
+        """(ω, m) strictly inside a band."""
+        start, (left, right) = panel.guess(panel.map.angle(x)), band.ends
+        if not band.resolved_from_ends:
+            return self._solve(x, start)
+        return self._solve_from_ends(band, np.where(x - left < right - x, x - left, x - right), start)
+
+    def _solve_from_ends(self, band: ConvolutionBand, offset: Array, start: Complex | None) -> tuple[Complex, Complex]:
+        """(ω, m) at the left end plus a positive offset, or at the right end plus a negative one."""
+        omega, m = np.empty(offset.shape, dtype=complex), np.empty(offset.shape, dtype=complex)
+        for fold, end, chosen in zip((band.left, band.right), band.ends, (offset > 0, offset <= 0), strict=True):
+            at, begin = offset[chosen], None if start is None else start[chosen]
+            if fold is None or fold.origins is None:
+                omega[chosen], m[chosen] = self._solve(end + at, begin)
+                continue
+            origin, points = fold.origins[0], self._beside[fold.origins]
+            found, done = points.solve(at.astype(complex), None if begin is None else begin - origin)
+            if not (done & (found.imag > 0)).all():
+                raise ConvergenceError(
+                    f"subordination beside x = {end:.17g}, where the density diverges", None, None,
+                    "two edges are too close: change a weight slightly"
+                )
+            omega[chosen], m[chosen] = found + origin, points.output(at.astype(complex), found)
+        return omega, m
+
+    def _solve(self, x: Array, start: Complex | None) -> tuple[Complex, Complex]:
         omega, done = self._points.solve(x.astype(complex), start)
         bad = ~done | ~(omega.imag > 0)
         if bad.any():
@@ -103,11 +142,7 @@ class ConvolutionEngine(PanelEngine):
                 raise ConvergenceError(
                     f"subordination at x = {x[bad][status != BAND][0]:.17g}", None, None, "a singular point is near"
                 )
-        return omega, self._output(x.astype(complex), omega).imag / np.pi
-
-    @np.errstate(all="ignore")
-    def _output(self, z: Complex, omega: Complex) -> Complex:
-        return self._points.equation(z, omega).output
+        return omega, self._points.output(x.astype(complex), omega)
 
     @property
     def panels(self) -> tuple[PanelBand, ...]:
@@ -129,21 +164,22 @@ class ConvolutionEngine(PanelEngine):
 
     def density(self, x: Array) -> Array:
         result = np.zeros(x.shape)
-        for panel, band in zip(self.panels, self.bands(_DOUBLE_DIGITS), strict=True):
+        ends = self.bands(_DOUBLE_DIGITS)
+        for panel, band, (left, right) in zip(self.panels, self._bands, ((b.left, b.right) for b in ends), strict=True):
             inside = (x > panel.map.left) & (x < panel.map.right)
             if inside.any():
-                result[inside] = self._density_in(x[inside], panel)
-            for edge in (band.left, band.right):
+                result[inside] = self._density_in(x[inside], band, panel)
+            for edge in (left, right):
                 if edge.exponent < 0:
                     result[x == float(edge.x)] = np.inf
         return result
 
-    def _density_in(self, x: Array, panel: PanelBand) -> Array:
+    def _density_in(self, x: Array, band: ConvolutionBand, panel: PanelBand) -> Array:
         theta = panel.map.angle(x)
         rho = panel.density_series(theta)
         inner = ~near_edge(panel, x)
         if inner.any():
-            rho[inner] = self._solve_band(x[inner], panel.guess(theta[inner]))[1]
+            rho[inner] = self._solve_in(band, panel, x[inner])[1].imag / np.pi
         return rho
 
     def stieltjes(self, z: Complex) -> Complex:
@@ -154,34 +190,35 @@ class ConvolutionEngine(PanelEngine):
             omega, done = self._points.solve(upper)
             if not done.all():
                 raise ConvergenceError(f"subordination at {upper[~done][0]:.6g}", None, None, "take another point")
-            m = self._output(upper, omega)
+            m = self._points.output(upper, omega)
             result[~real] = np.where(z.imag[~real] > 0, m, np.conj(m))
         if real.any():
             result[real] = self._on_axis(z.real[real])
         return result
 
     def _on_axis(self, x: Array) -> Complex:
-        omega = np.full(x.shape, np.nan + 0j)
+        m = np.full(x.shape, np.nan + 0j)
         for panel, band in zip(self.panels, self._bands, strict=True):
             inside = (x > panel.map.left) & (x < panel.map.right)
             if inside.any():
-                omega[inside] = self._solve_band(x[inside], panel.guess(panel.map.angle(x[inside])))[0]
+                m[inside] = self._solve_in(band, panel, x[inside])[1]
             for fold in (band.left, band.right):
                 if fold is not None and not fold.singular:
-                    omega[x == fold.x] = fold.omega
+                    m[x == fold.x] = self._points.output(np.array([fold.x + 0j]), np.array([fold.omega + 0j]))
             hard = (band.left is None or band.left.singular, band.right.singular)
             for end, infinite in zip(band.ends, hard, strict=True):
                 if infinite and (x == end).any():
                     raise InputError("z", end, "a point off the hard edge, where the Stieltjes transform is infinite")
-        outside = np.isnan(omega)
+        outside = np.isnan(m)
         if outside.any():
-            status, omega[outside] = self._points.classify(x[outside])
+            status, omega = self._points.classify(x[outside])
             if (status != GAP).any():
                 raise ConvergenceError(
                     f"the Stieltjes transform at {x[outside][status != GAP][0]!r}", None, None,
                     "the point is too near an edge, or m vanishes there: take another point, or Im z > 0",
                 )
-        return self._output(x.astype(complex), omega)
+            m[outside] = self._points.output(x[outside].astype(complex), omega)
+        return m
 
     def stieltjes_to(self, z: Any, digits: int) -> Any:
         del z

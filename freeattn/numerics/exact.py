@@ -18,6 +18,7 @@ from flint import fmpq
 from freeattn.errors import InputError
 from freeattn.model.attention import Attention
 from freeattn.model.precision import own_context
+from freeattn.model.quadrature import check_digits
 from freeattn.numerics.compile import CompiledCurve, compile_curve, rational_value
 from freeattn.numerics.polynomials import to_context
 from freeattn.theory import symbols as sym
@@ -109,6 +110,8 @@ class ExactLaw(ExactSide):
     def unit(self, digits: int) -> Any:
         """What one unit of the curve is worth: θ₁, or 1/mean (an mpmath number)."""
         context = exact_context(digits)
+        if isinstance(self.source, Attention):
+            check_digits(self.source.scores, digits)
         if self.mean_one:
             return 1 / to_context(as_fmpq(self._moments(1, digits)[0]), context)
         if not isinstance(self.source, Attention):
@@ -185,7 +188,7 @@ def _named_irrationals(law: Law) -> tuple[Law, tuple[tuple[sp.Symbol, sp.Expr], 
     def name(parameter: sp.Expr) -> sp.Expr:
         if parameter.is_Rational:
             return parameter
-        sign = {"positive": True} if parameter.is_positive else {"real": True}
+        sign = {"positive": True} if parameter.is_positive else {"negative": True}
         return values.setdefault(parameter, sp.Symbol(f"a_{len(values) + 1}", **sign))
 
     named = law.map_parameters(name)

@@ -17,10 +17,11 @@ from freeattn.theory.cumulants import cumulants_to_moments, moments_to_cumulants
 from freeattn.theory.transforms.series import moments_of_product
 from freeattn.theory.weights import as_fmpq
 
-__all__ = ["COMPRESSION", "POWER", "PRODUCT", "SUM", "ExactConvolution", "FreeConvolution", "cumulants_of"]
+__all__ = ["COMPRESSION", "POWER", "PRODUCT", "SUM", "ExactConvolution", "FreeConvolution", "cumulants_of", "remainder"]
 
 SUM, PRODUCT, POWER, COMPRESSION = "free sum", "free product", "free power", "free compression"
 _PLAIN = 15
+_ROUNDING = Fraction(1, 2**50)  # of a weight: weights that are doubles add up to one to a few of their last bits
 _GUARD = 20  # digits: moments to cumulants cancels, about one digit an order
 
 
@@ -58,6 +59,7 @@ class ExactConvolution(ExactSide):
 
     Atoms: μ ⊞ ν has one at a + b when μ({a}) + ν({b}) > 1 (Bercovici, Voiculescu 1998), of the weight that is left;
     μ ⊠ ν likewise at ab ≠ 0, and at 0 the larger weight (Belinschi 2003); μ^{⊞t} has t·μ({a}) − (t − 1) at ta.
+    Less than 2⁻⁵⁰ left is none: the density then diverges there, as where it is zero exactly.
     """
 
     source: FreeConvolution
@@ -105,18 +107,40 @@ class ExactConvolution(ExactSide):
         pairs = [(x * scale, context.mpf(w.numerator) / w.denominator) for x, w in self._atoms(digits)]
         return tuple(sorted(pairs))
 
+    @cached_property
+    def divergences(self) -> tuple[tuple[float, tuple[float, ...]], ...]:
+        """(x, atoms) where the weights of atoms add up to one: none is left, but the density diverges.
+
+        x is in the unit of the engine, the atoms are where the laws have them.
+        """
+        unit = float(replace(self, mean_one=False).unit(_PLAIN))
+        found = [(float(x) / unit, origins) for x, rest, origins in self._weights(_PLAIN) if rest == 0]
+        return tuple((x, tuple(map(float, origins))) for x, origins in found)
+
     def _atoms(self, digits: int) -> list[tuple[Any, Any]]:
         """(location, weight) before the mean is made one."""
+        found = [(x, rest) for x, rest, _ in self._weights(digits) if rest > 0]
+        if self.source.operation != PRODUCT:
+            return found
+        zeros = [(x, w) for law in self.source.laws for x, w in _atoms_of(law, digits) if x == 0]
+        return found + sorted(zeros, key=lambda atom: atom[1])[-1:]
+
+    def _weights(self, digits: int) -> list[tuple[Any, Any, tuple[Any, ...]]]:
+        """(location, weight, atoms of the laws), an atom where it is positive; at 0 products have another rule."""
         t, groups = self.source.parameter, [_atoms_of(law, digits) for law in self.source.laws]
         if self.source.operation == POWER:
-            return [(x * t.numerator / t.denominator, t * w - (t - 1)) for x, w in groups[0] if t * w > t - 1]
+            return [(x * t.numerator / t.denominator, remainder(t * w - (t - 1)), (x,)) for x, w in groups[0]]
         if self.source.operation == COMPRESSION:
-            return [(x, (w - (1 - t)) / t) for x, w in groups[0] if w > 1 - t]
-        pairs = [(a, b, v + w - 1) for a, v in groups[0] for b, w in groups[1] if v + w > 1]
+            return [(x, remainder(w - (1 - t)) / t, (x,)) for x, w in groups[0]]
+        pairs = [(a, b, remainder(v + w - 1)) for a, v in groups[0] for b, w in groups[1]]
         if self.source.operation == SUM:
-            return [(a + b, rest) for a, b, rest in pairs]
-        zeros = [(x, w) for group in groups for x, w in group if x == 0]
-        return [(a * b, rest) for a, b, rest in pairs if a * b] + sorted(zeros, key=lambda atom: atom[1])[-1:]
+            return [(a + b, rest, (a, b)) for a, b, rest in pairs]
+        return [(a * b, rest, (a, b)) for a, b, rest in pairs if a * b]
+
+
+def remainder(weight: Any) -> Any:
+    """What is left of weights, 0 when it is the rounding of a weight or a parameter that was given as a float."""
+    return weight if abs(weight) > _ROUNDING else Fraction(0)
 
 
 def _atoms_of(law: Any, digits: int) -> list[tuple[Any, Any]]:

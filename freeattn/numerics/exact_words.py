@@ -19,7 +19,7 @@ import sympy as sp
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
-from freeattn.model.quadrature import thetas
+from freeattn.model.quadrature import check_digits, thetas
 from freeattn.model.word_sizes import checked_sizes, families_of, quantities_of, spaces_of, symbols_of
 from freeattn.numerics.compile import rational_value
 from freeattn.numerics.dyson_tables import DysonTables, tables_of
@@ -98,6 +98,8 @@ class ExactWords(ExactSide):
         if self.endless and digits > _MOST_ENDLESS_DIGITS:
             limit = f"at most {_MOST_ENDLESS_DIGITS} for infinitely many heads by the pencil route"
             raise InputError("digits", digits, limit)
+        for pair in self.pairs:
+            check_digits(pair.scores, digits)
         context = exact_context(digits)
         if self.mean_one:
             return 1 / to_context(as_fmpq(self._moments(1, digits)[0]), context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +22,10 @@ _STEPS = 400
 _TOLERANCE = 4e-15  # of |ω| + |z|: a residual
 _ACCEPTED = 1e-11  # of the same: where rounding stops Newton's method above the tolerance
 _STALLED, _HOPELESS = 4, 60  # steps in a row without progress: where a small residual is taken, where none is expected
+_ITERATIONS = 50  # of the map, which leads to the attracting fixed point from everywhere above the axis
 _NEAR_FOLD = 0.5  # of |1 − Φ'|, which is 0 at a fold
 _STEP_SLOPE = 1e-6  # of |ω|: for the second derivative
+_AT_FOLD = 1e-3  # of |1 − Φ'|: within rounding of an edge it is √rounding
 _REAL = 1e-7  # of |ω|: below it ω is tried as real; Im ω ~ √distance, so only within 1e-14 of an edge is this wrong
 _FOLD_STEPS = 40
 _DIFFERENCE = 1e-2  # of the distance to the edge: steps for second derivatives
@@ -31,11 +34,16 @@ _INFINITE = 1e7  # of |m| times the size of the law: an edge where m is infinite
 
 
 class Fold(NamedTuple):
-    """A square-root point of the real curve (x, ω)."""
+    """A square-root point of the real curve (x, ω); ω may be infinite.
+
+    `singular` says whether m is infinite there: the density then diverges like (x − edge)^{−1/2}. `origins` are the
+    atoms whose weights add up to one, when x is the place where they do.
+    """
 
     x: float
     omega: float
-    singular: bool  # whether m is infinite there: the density then diverges like (x − edge)^{−1/2}
+    singular: bool
+    origins: tuple[float, ...] | None = None
 
 
 class FixedPoints:
@@ -45,9 +53,49 @@ class FixedPoints:
         self.equation = equation
         self.size = max(abs(equation.reach[0]), abs(equation.reach[1]))
 
+    @cached_property
+    def _exchanged(self) -> FixedPoints | None:
+        """The solver of the other subordination function, which is finite where this one is not."""
+        equation = self.equation.exchanged()
+        return None if equation is None else FixedPoints(equation)
+
     @np.errstate(all="ignore")
     def solve(self, z: Complex, start: Complex | None = None) -> tuple[Complex, NDArray[np.bool_]]:
-        """(ω, converged) at Im z ≥ 0: Newton where it lowers the residual above the axis, else the map itself."""
+        """(ω, converged) at Im z ≥ 0: by the other function where this one is too large to be found."""
+        omega, done = self._solve(z, start)
+        left = np.flatnonzero(~done)
+        if left.size and self._exchanged is not None:
+            other, found = self._exchanged._solve(z[left], None)
+            omega[left[found]], done[left[found]] = self._from_other(z[left[found]], other[found]), True
+        return omega, done
+
+    @np.errstate(all="ignore")
+    def output(self, z: Complex, omega: Complex) -> Complex:
+        """m that belongs to ω."""
+        return self.equation(z, omega).output
+
+    def _from_other(self, z: Complex, other: Complex) -> Complex:
+        assert self._exchanged is not None  # the caller has solved by it
+        omega = self._exchanged.equation.partner(z, other)
+        return np.where(np.isfinite(omega), omega, np.inf)
+
+    def _solve(self, z: Complex, start: Complex | None) -> tuple[Complex, NDArray[np.bool_]]:
+        """The attracting fixed point: where Newton's method ends at a repelling one, it starts again from the map."""
+        omega, done = self._newton(z, start)
+        again = np.flatnonzero(done & ~self._attracting(z, omega))
+        if again.size:
+            at, moved = z[again], omega[again] + 1j * self.size
+            for _ in range(_ITERATIONS):
+                moved = self.equation(at, moved).image
+            omega[again], done[again] = self._newton(at, moved)
+            done[again] &= self._attracting(at, omega[again])
+        return omega, done
+
+    def _attracting(self, z: Complex, omega: Complex) -> NDArray[np.bool_]:
+        return np.abs(self.equation(z, omega).slope) <= 1 + _AT_FOLD
+
+    def _newton(self, z: Complex, start: Complex | None) -> tuple[Complex, NDArray[np.bool_]]:
+        """Newton's method where it lowers the residual above the axis, else the map itself."""
         omega = np.where(np.isfinite(start), start, z + 1j * self.size) if start is not None else z + 1j * self.size
         done, active = np.zeros(z.shape, dtype=bool), np.arange(z.size)
         stalled = np.zeros(z.shape, dtype=int)
@@ -102,16 +150,28 @@ class FixedPoints:
         return omega, residual, value.slope, np.abs(residual) < best
 
     @np.errstate(all="ignore")
-    def classify(self, x: Array, start: Complex | None = None) -> tuple[NDArray[np.int_], Complex]:
-        """(status, ω) at real x: in a band with Im ω > 0, in a gap with real ω and Φ' < 1."""
-        omega, done = self.solve(x.astype(complex), start)
-        status = np.where(done & (omega.imag > _REAL * np.abs(omega)), BAND, UNKNOWN)
+    def classify(self, x: Array) -> tuple[NDArray[np.int_], Complex]:
+        """(status, ω) at real x: in a band with Im ω > 0, in a gap with real ω, which may be infinite, and Φ' < 1."""
+        status, omega = self._classify(x)
+        left = np.flatnonzero(status == UNKNOWN)
+        if left.size and self._exchanged is not None:
+            status[left], other = self._exchanged._classify(x[left])
+            omega[left] = self._from_other(x[left].astype(complex), other)
+        return status, omega
+
+    def _classify(self, x: Array) -> tuple[NDArray[np.int_], Complex]:
+        omega, done = self._solve(x.astype(complex), None)
+        size = np.abs(omega)
+        above = omega.imag > np.maximum(_REAL * size, _TOLERANCE * (size + np.abs(x)))
+        status = np.where(done & above, BAND, UNKNOWN)
         rest = np.flatnonzero(status != BAND)
         if rest.size:
             real, found = self._on_real_curve(x[rest], omega[rest].real.astype(complex))
             status[rest[found]], omega[rest[found]] = GAP, real[found]
-            narrow = rest[~found & done[rest] & (omega[rest].imag > 0)]  # within rounding of an edge
-            status[narrow] = BAND
+            rest = rest[~found & done[rest]]
+            at_fold = np.abs(1 - self.equation(x[rest].astype(complex), omega[rest]).slope) < _AT_FOLD
+            status[rest] = np.where(at_fold, BAND, GAP)  # within rounding of an edge, or of a pole of Φ
+            omega[rest[~at_fold]] = omega[rest[~at_fold]].real
         return status, omega
 
     def _on_real_curve(self, x: Array, omega: Complex) -> tuple[Complex, NDArray[np.bool_]]:
@@ -135,6 +195,17 @@ class FixedPoints:
         Raises:
             ConvergenceError: when it is not found.
         """
+        try:
+            return self._fold(x, omega, width)
+        except ConvergenceError:
+            if self._exchanged is None:
+                raise
+        at = np.array([x + 0j])
+        found = self._exchanged._fold(x, complex(self.equation.partner(at, np.array([omega]))[0]), width)
+        back = self._from_other(np.array([found.x + 0j]), np.array([found.omega + 0j]))
+        return found._replace(omega=float(back[0].real))
+
+    def _fold(self, x: float, omega: complex, width: float) -> Fold:
         steps = _DIFFERENCE * width, _DIFFERENCE * omega.imag
         place, moved = np.array([x, omega.real]), np.inf
         for _ in range(_FOLD_STEPS):

@@ -20,6 +20,7 @@ from freeattn.numerics.exact_convolution import (
     SUM,
     ExactConvolution,
     FreeConvolution,
+    remainder,
 )
 from freeattn.numerics.law import SpectralLaw
 from freeattn.numerics.limiting import law as law_of
@@ -155,14 +156,22 @@ def _of_one(law: SpectralLaw, t: Fraction, source: FreeConvolution) -> SpectralL
     spread = law.quantile(_LEVELS) - law.mean
     likely = float(t) * law.mean + np.outer([float(t), float(t) ** 0.5, 1.0], spread).ravel()
     weight, k = _end_at_zero(law)  # F is singular at an atom 0 as it was, as long as the atom is left
-    return _made(equation, likely, source, k if low == 0 and t * weight > t - 1 else Fraction(1))
+    order = _order_beside(remainder(t * weight - (t - 1)), k) if low == 0 else Fraction(1)
+    return _made(equation, likely, source, order)
 
 
 def _made(equation: Subordination, likely: Array, source: FreeConvolution, order: Fraction) -> SpectralLaw:
     exact = ExactConvolution(source)
+    for x, origins in exact.divergences:
+        hard = any(at == 0 and _end_at_zero(law)[1] > 1 for at, law in zip(origins, source.laws, strict=True))
+        if hard and not (x == 0 and order > 1):
+            raise NotCoveredError(
+                f"a {source.operation} in which the weights of two atoms add up to one at {x:.6g}, one of them at a "
+                "hard edge: change a ratio slightly"
+            )
     mass = float(1 - sum(atom.weight for atom in exact.atoms))
-    atoms = np.array([atom.location for atom in exact.atoms])
-    return SpectralLaw(ConvolutionEngine(equation, likely, atoms, mass, order), exact)
+    atoms = tuple(atom.location for atom in exact.atoms)
+    return SpectralLaw(ConvolutionEngine(equation, likely, atoms, exact.divergences, mass, order), exact)
 
 
 def _refuse_points(name: str, *laws: SpectralLaw) -> None:
@@ -173,12 +182,21 @@ def _refuse_points(name: str, *laws: SpectralLaw) -> None:
 
 
 def _order_of_sum(first: SpectralLaw, second: SpectralLaw) -> Fraction:
-    """k of the hard edge of μ ⊞ ν at 0: where an atom of both at the lower end 0 leaves one, F keeps its singular term.
+    """k of the hard edge x^{1/k − 1} of μ ⊞ ν at 0, which needs an atom of both there, at the lower end.
 
-    Near F = 0 the inverses of F₁ and F₂ start with F and F^{1 + 1/k}, and they add.
+    Near F = 0 the inverse of F₁ is μ({0})·F + O(F^{1 + 1/k}); inverses add, less F. Where an atom is left the singular
+    term is kept; where the weights add up to one it is the first one.
     """
     (a, k), (b, j) = _end_at_zero(first), _end_at_zero(second)
-    return max(k, j) if hull(first)[0] == hull(second)[0] == 0 and a + b > 1 else Fraction(1)
+    if not hull(first)[0] == hull(second)[0] == 0:
+        return Fraction(1)
+    return _order_beside(remainder(a + b - 1), max(k, j))
+
+
+def _order_beside(rest: Any, k: Fraction) -> Fraction:
+    if rest > 0:
+        return k
+    return k + 1 if rest == 0 and k > 1 else Fraction(1)  # k = 1: a fold
 
 
 def _order_of_product(first: SpectralLaw, second: SpectralLaw) -> Fraction:

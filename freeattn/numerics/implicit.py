@@ -71,8 +71,13 @@ class ImplicitEquation:
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters that the law depends on; n_heads at fixed ratios of total widths to tokens."""
-        have = {symbol for symbol, _ in law_of(self.spec).values} | {sym.C}
+        """Names of the parameters that the law depends on; n_heads at fixed ratios of total widths to tokens.
+
+        θ's of finite rows are not differentiated by beta.
+        """
+        have = {symbol for symbol, _ in law_of(self.spec).values}
+        if self.spec.scores.n_tokens is None:
+            have.add(sym.C)
         return tuple(name for name, symbol in _NAMES.items() if symbol in have)
 
     def out_change(self, parameter: str) -> int:

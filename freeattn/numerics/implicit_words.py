@@ -78,7 +78,8 @@ class ImplicitWords:
         if not isinstance(self.exact.source, Attention):
             return tuple(str(symbol) for symbol, _ in self.exact.values if symbol in held)
         names = [name for name, slopes in rates_of(self.exact.source).items() if held & set(slopes)]
-        return (*names, "beta") if common_beta(self.exact.source) else tuple(names)
+        limiting = all(pair.scores.n_tokens is None for pair in self.exact.pairs)  # θ's of finite rows have no slopes
+        return (*names, "beta") if limiting and common_beta(self.exact.source) else tuple(names)
 
     def change(self, parameter: str, penalty: Any, w: Any, digits: int) -> Any:  # noqa: ARG002
         """∂w/∂p at λ, which is real or complex, to about `digits`; w is not needed."""

@@ -65,9 +65,9 @@ class SpectralLaw:
         mass = sum(self._engine.masses) + sum(float(atom.weight) for atom in self.atoms)
         if abs(mass - 1) > _MASS_TOLERANCE:
             raise BranchError(f"the law has total mass {mass:.12g} instead of 1: a root is on the wrong branch")
-        size = max(abs(b) for edges in self.edges for b in edges) if self.edges else 0.0
-        found = self.integrate(lambda x: x)
-        signed = any(a < 0 for a, _ in self.edges)  # terms of both signs cancel: relative to the size of the law then
+        ends = [x for band in self.edges for x in band] + [atom.location for atom in self.atoms]
+        size, found = max(map(abs, ends)), self.integrate(lambda x: x)
+        signed = min(ends) < 0  # terms of both signs cancel: relative to the size of the law then
         if abs(found - self.mean) > _MASS_TOLERANCE * max(abs(self.mean), size if signed else 1e-6 * size):
             raise BranchError(
                 f"the law has mean {found:.12g} instead of {self.mean:.12g}: a root is on the wrong branch"

@@ -15,16 +15,16 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from freeattn.errors import ConvergenceError, NotCoveredError
-from freeattn.numerics.bands import NODES, POINTS, TO_COEFFICIENTS, PanelBand
+from freeattn.numerics.bands import POINTS, TO_COEFFICIENTS, WEIGHTS, PanelBand
 from freeattn.numerics.panel_engine import PanelEngine
 
 __all__ = ["LawIntegrals"]
 
 Array = NDArray[np.float64]
 
-_WEIGHTS = np.array([2.0 / (1 - k * k) if k % 2 == 0 else 0.0 for k in range(NODES)]) @ TO_COEFFICIENTS
 _GRADES = 14  # quarters towards an end of a band: θ down to 1e-9, x − edge to 1e-18 of the band
 _RESOLVED = 1e-13  # last coefficients, times the length of a piece, over the integral of |f|
+_LEAST = 1e-320  # rounding of numbers that are too small for the relative accuracy of doubles
 _MOST_HALVINGS = 30
 _MOST_PIECES = 4096  # unresolved at once
 _MOST_MEMBERS = 64  # of a family evaluated at once: memory
@@ -88,9 +88,9 @@ def _over_band(panel: PanelBand, values: Callable[[Array], Array]) -> Array:
         mass[owner == 0] = _from_left_end(along[owner == 0], panel.density[0])
         half = (high - low)[:, None] * (end - start) / 4
         weighed = values(panel.map.point(theta).ravel()).reshape(-1, *theta.shape) * (mass * half)
-        parts, tails = weighed @ _WEIGHTS, 2 * np.abs(weighed @ TO_COEFFICIENTS[-2:].T).max(axis=2)
+        parts, tails = weighed @ WEIGHTS, 2 * np.abs(weighed @ TO_COEFFICIENTS[-2:].T).max(axis=2)
         scale = size + np.abs(parts).sum(axis=1)
-        rough = (tails > _RESOLVED * scale[:, None]).any(axis=0)
+        rough = (tails > np.maximum(_RESOLVED * scale, _LEAST)[:, None]).any(axis=0)
         total = total + parts[:, ~rough].sum(axis=1)
         size = size + np.abs(parts[:, ~rough]).sum(axis=1)
         if not rough.any():
@@ -100,7 +100,8 @@ def _over_band(panel: PanelBand, values: Callable[[Array], Array]) -> Array:
         owner, low, high = np.repeat(owner[rough], 2), low[rough], high[rough]
         low, high = np.ravel([low, (low + high) / 2], order="F"), np.ravel([(low + high) / 2, high], order="F")
     raise ConvergenceError(
-        "integration against the law", float((tails.max(axis=1) / scale).max()), _RESOLVED, "give a smoother function"
+        "integration against the law", float((tails.max(axis=1) / np.maximum(scale, _LEAST)).max()), _RESOLVED,
+        "give a smoother function",
     )
 
 

@@ -21,7 +21,7 @@ _ROUTES = ("transform", "pencil")
 
 def law(
     source: Attention | Law | Expression, route: str | None = None, of: str = "gram",
-    sizes: Mapping[Any, Any] | None = None,
+    sizes: Mapping[Any, Any] | None = None, *, finite_size: bool = False,
 ) -> SpectralLaw:
     """The limiting law of an attention layer's output, of a word in Gaussian letters, or of a law expression.
 
@@ -32,6 +32,8 @@ def law(
             applies. Both give one law.
         of: for an expression M, "gram" (eigenvalues of M Mᵀ), "cogram" (of Mᵀ M), or "self-adjoint" (of M = Mᵀ itself).
         sizes: for an expression, a number for each symbol that it holds, by name, symbol or space.
+        finite_size: for an `Attention`, put the θ's of softmax rows of n_tokens tokens in place of those of the limit
+            (`Attention.with_finite_size`); at most 20 digits.
 
     Raises:
         InputError: when the source is still symbolic, or an argument does not fit it.
@@ -44,6 +46,10 @@ def law(
     for name, value in (("of", None if of == "gram" else of), ("sizes", sizes)):
         if value is not None and not words:
             raise InputError(name, value, "nothing, unless the source is an expression in letters")
+    if finite_size:
+        if not isinstance(source, Attention):
+            raise InputError("finite_size", finite_size, "False, unless the source is an Attention")
+        source = source.with_finite_size()
     if isinstance(source, Law) or (isinstance(source, Attention) and _takes_transforms(source, route)):
         if route == "pencil":
             raise InputError("route", route, '"transform" for a law expression: it has no matrix')

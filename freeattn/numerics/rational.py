@@ -38,10 +38,11 @@ class RationalEngine(PanelEngine):
 
     Args:
         compiled: digits ↦ the curve with parameters to that many digits.
+        moved: by how much this law was moved, for messages.
     """
 
-    def __init__(self, compiled: Callable[[int], CompiledCurve]) -> None:
-        self._compiled = compiled
+    def __init__(self, compiled: Callable[[int], CompiledCurve], moved: float = 0.0) -> None:
+        self._compiled, self._moved = compiled, moved
         self._curve = self._exact(_DOUBLE_DIGITS)
         bands, self._gaps = self._support(_DOUBLE_DIGITS)
         self._bands = bands
@@ -90,10 +91,10 @@ class RationalEngine(PanelEngine):
         panels = []
         for band, (left, right), tracker in zip(self._bands, self._edges, self._trackers, strict=True):
             if band.right.exponent < 0 or (band.left.exponent < 0 and left != 0):
-                place = right if band.right.exponent < 0 else left
+                place = (right if band.right.exponent < 0 else left) - self._moved
                 raise NotCoveredError(
                     f"the density of this law diverges at an edge away from 0 ({place:.6g} before scaling); hard edges "
-                    "are available at 0 only: change a ratio slightly, or shift the law"
+                    "are available at 0 only: change a ratio slightly, or shift the law so that this edge is 0"
                 )
             order = band.left.exponent.denominator if band.left.exponent < 0 else 0
             panels.append(build_panels(BandMap(left, right, order), partial(self._solve_band, tracker)))

@@ -17,7 +17,7 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from freeattn.model.precision import own_context
-from freeattn.numerics.bands import BandMap, PanelBand
+from freeattn.numerics.bands import BandMap, LinearMap, PanelBand
 from freeattn.numerics.compile import CompiledCurve
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.panel_engine import PanelEngine
@@ -46,20 +46,12 @@ def engine_of_curve(compiled: Callable[[int], CompiledCurve]) -> Engine:
     return TranslatedEngine(compiled, math.frexp(reach)[1] + 1)
 
 
-class _LinearMap(BandMap):
-    """The map of a moved band, whose ends are too far from 0 for a logarithmic scale, seen from where the law was."""
-
-    @property
-    def logarithmic(self) -> bool:
-        return False
-
-
 class TranslatedEngine(PanelEngine):
     """Engine of the law of x, from that of the law of x + 2^power."""
 
     def __init__(self, compiled: Callable[[int], CompiledCurve], power: int) -> None:
-        self._engine = RationalEngine(lambda digits: compiled(digits).translated(fmpq(2) ** power))
         self._shift = 2.0**power  # exact in every arithmetic
+        self._engine = RationalEngine(lambda digits: compiled(digits).translated(fmpq(2) ** power), self._shift)
 
     def _moved(self, x: Any, digits: int) -> Any:
         return as_number(own_context(digits + _GUARD_DIGITS), x) + self._shift
@@ -87,8 +79,8 @@ class TranslatedEngine(PanelEngine):
         return tuple(replace(panel, map=self._back(panel)) for panel in self._engine.panels)
 
     def _back(self, panel: PanelBand) -> BandMap:
-        """x(θ) − 2^power."""
-        return _LinearMap(panel.map.left - self._shift, panel.map.right - self._shift)
+        """x(θ) − 2^power; the moved ends are too far from 0 for a logarithmic scale."""
+        return LinearMap(panel.map.left - self._shift, panel.map.right - self._shift)
 
     def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
         limit = None if upper is None else self._moved(upper, digits)

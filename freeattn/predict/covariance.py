@@ -64,7 +64,7 @@ class SampleCovariance:
         points = numbers("penalty", penalty, positive=True)
         v = self._solve(points.ravel())
         if derivative:
-            v = v**2 / (1 - self.ratio * self._integrals(lambda t, v: (t * v / (1 + t * v)) ** 2, v))
+            v = v**2 / self._slope(points.ravel(), v)
         return float(v[0]) if points.ndim == 0 else v.reshape(points.shape)
 
     def _solve(self, penalty: Array) -> Array:
@@ -74,9 +74,7 @@ class SampleCovariance:
         u = low.copy()
         for _ in range(_STEPS):
             v = np.exp(u)
-            share = self._integrals(lambda t, v: t * v / (1 + t * v), v)
-            bend = self._integrals(lambda t, v: t * v / (1 + t * v) ** 2, v)
-            value, slope = penalty * v + self.ratio * share, penalty * v + self.ratio * bend
+            value, slope = penalty * v + self.ratio * self._integrals(_share, v), self._slope(penalty, v)
             low, high = np.where(value < 1, u, low), np.where(value < 1, high, u)
             following = u - value * np.log(value) / slope
             following = np.where((following >= low) & (following <= high), following, (low + high) / 2)
@@ -85,8 +83,14 @@ class SampleCovariance:
                 return np.exp(u)
         raise ConvergenceError("the companion transform", float(change.max()), _TOLERANCE, "take a larger penalty")
 
+    def _slope(self, penalty: Array, v: Array) -> Array:
+        """λv + γ ∫ tv/(1 + tv)² dH: the derivative of λv + γ ∫ tv/(1 + tv) dH by log v, at the root v²/v'."""
+        return penalty * v + self.ratio * self._integrals(_bend, v)
+
     def ridge_risk(self, penalty: ArrayLike, signal: ArrayLike = 1.0) -> Any:
         """R_λ: prediction risk of ridge regression, noise variance 1 included.
+
+        As λ v'/v = λv/(λv + γB) with B = ∫ tv/(1 + tv)² dH, it is (1 + α²B/v)/(λv + γB), where nothing cancels.
 
         Args:
             penalty: λ > 0.
@@ -99,13 +103,24 @@ class SampleCovariance:
         penalties, signals = np.broadcast_arrays(
             numbers("penalty", penalty, positive=True), numbers("signal", signal, positive=True)
         )
-        v, slope = self.companion(penalties), self.companion(penalties, derivative=1)
-        risk = (1 + (penalties * signals / self.ratio - 1) * (1 - penalties * slope / v)) / (penalties * v)
-        return float(risk) if penalties.ndim == 0 else risk
+        points = penalties.ravel()
+        v = self._solve(points)
+        risk = (1 + signals.ravel() * self._integrals(_bend, v) / v) / self._slope(points, v)
+        return float(risk[0]) if penalties.ndim == 0 else risk.reshape(penalties.shape)
 
     def best_penalty(self, signal: float = 1.0) -> float:
         """λ* = γ/α², where the risk is 1/(λ* v(−λ*)), the least one."""
         return float(self.ratio / numbers("signal", signal, positive=True))
+
+
+def _share(t: Array, v: Array) -> Array:
+    """tv/(1 + tv), for tv beyond the range of doubles too."""
+    return t / (t + 1 / v)
+
+
+def _bend(t: Array, v: Array) -> Array:
+    """tv/(1 + tv)²."""
+    return t / (t + 1 / v) / (1 + t * v)
 
 
 def sample_covariance(population: Any, ratio: Any, weights: Sequence[float] | None = None) -> SampleCovariance:

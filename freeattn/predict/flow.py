@@ -10,6 +10,7 @@ Source: arXiv 2610.10033, section 5 and appendix C.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,6 @@ _GUARD_DIGITS = 5
 _STEPS = 200
 _TOLERANCE = 2e-14  # of log t: what rounding of the loss allows
 _LATEST = 1e30  # the pieces of the integrals start at 1e-36 of the support, or nearer to 0
-_EARLIEST = 1e-20  # the loss is 1 to rounding then
 
 
 def flow_loss(law: SpectralLaw, t: ArrayLike, *, digits: int = DOUBLE_DIGITS) -> Any:
@@ -80,14 +80,18 @@ def arrival_time(law: SpectralLaw, level: Any, *, digits: int = DOUBLE_DIGITS) -
     """
     law = spectral_law(law)
     digits = checked_digits(digits)
-    wanted = one_number("level", level, digits + _GUARD_DIGITS) if digits > DOUBLE_DIGITS else _level(level)
-    plateau = atom_at_zero(law)
-    if not as_number(own_context(digits + _GUARD_DIGITS), plateau) < wanted <= 1:
+    wanted = one_number("level", level, 2 * digits) if digits > DOUBLE_DIGITS else _level(level)
+    context, plateau = own_context(2 * digits + DOUBLE_DIGITS), atom_at_zero(law)
+    excess, deficit = (context.convert(wanted) - as_number(context, plateau)), 1 - context.convert(wanted)
+    if not (excess > 0 and deficit >= 0):
         raise InputError("level", level, f"a number above the plateau {float(plateau):.6g} of the loss, and at most 1")
-    if wanted == 1:
+    if deficit == 0:
         return 0.0 if digits == DOUBLE_DIGITS else result_of(0, digits)
-    time = _arrival(mean_one_integrals(law), float(wanted) - float(plateau))
-    return time if digits == DOUBLE_DIGITS else _precise_arrival(law, wanted, time, digits)
+    time = _arrival(mean_one_integrals(law), float(excess), float(deficit))
+    if digits == DOUBLE_DIGITS:
+        return time
+    lost = max(0, -math.floor(float(context.log10(min(excess, deficit)))))
+    return result_of(_precise_arrival(law, wanted, time, digits, digits + lost + _GUARD_DIGITS), digits)
 
 
 def _level(level: Any) -> float:
@@ -101,37 +105,41 @@ def _decay(x: Array, t: Array) -> Array:
     return np.exp(-2 * t * x)
 
 
-def _above_plateau(integrals: LawIntegrals, log_t: Array) -> tuple[Array, Array]:
-    """L − L(∞) at t = e^u, and its derivative with respect to u."""
-    times = np.exp(log_t)
-    loss = integrals(lambda x, t: np.where(x > 0, _decay(x, t), 0.0), times)
-    slope = integrals(lambda x, t: -2 * t * x * _decay(x, t), times)
-    return loss, slope
+def _above_plateau(integrals: LawIntegrals, log_t: Array) -> Array:
+    """L − L(∞) at t = e^u."""
+    return integrals(lambda x, t: np.where(x > 0, _decay(x, t), 0.0), np.exp(log_t))
 
 
-def _arrival(integrals: LawIntegrals, excess: float) -> float:
-    """Newton for log(L − L(∞)) in log t, kept inside a bracket."""
-    low, high, u = np.log(_EARLIEST), np.log(_LATEST), 0.0
-    if _above_plateau(integrals, np.array([high]))[0][0] > excess:
+def _below_one(integrals: LawIntegrals, log_t: Array) -> Array:
+    """1 − L at t = e^u, to its own relative accuracy."""
+    return integrals(lambda x, t: -np.expm1(-2 * t * x), np.exp(log_t))
+
+
+def _arrival(integrals: LawIntegrals, excess: float, deficit: float) -> float:
+    """Newton for the logarithm of L − L(∞) or of 1 − L, the smaller one, in log t, kept inside a bracket."""
+    side, sign, target = (_below_one, -1, deficit) if deficit < excess else (_above_plateau, 1, excess)
+    high = np.log(_LATEST)
+    if sign * (side(integrals, np.array([high]))[0] - target) > 0:
         raise ConvergenceError("the time of arrival", None, None, f"it is beyond {_LATEST:g}: take a higher level")
+    low = u = np.log(deficit) - 1  # 1 − L ≤ 2t, as the mean is one
     for _ in range(_STEPS):
-        value, slope = (float(part[0]) for part in _above_plateau(integrals, np.array([u])))
-        low, high = (u, high) if value > excess else (low, u)
-        step = value * np.log(value / excess) / -slope if value > 0 and slope < 0 else np.inf
+        value = float(side(integrals, np.array([u]))[0])
+        slope = -sign * float(integrals(lambda x, t: 2 * t * x * _decay(x, t), np.exp(np.array([u])))[0])
+        low, high = (u, high) if sign * (value - target) > 0 else (low, u)
+        step = -value * np.log(value / target) / slope if value > 0 and slope else np.inf
         if min(abs(step), high - low) <= _TOLERANCE:
             return float(np.exp(min(max(u + step, low), high)))
         u = u + step if low < u + step < high else (low + high) / 2
     raise ConvergenceError("the time of arrival", abs(step), _TOLERANCE, "take a level further from the plateau")
 
 
-def _precise_arrival(law: SpectralLaw, level: Any, start: float, digits: int) -> Any:
-    """Newton for L(t) = level from the double."""
-    working = digits + _GUARD_DIGITS
+def _precise_arrival(law: SpectralLaw, level: Any, start: float, digits: int, working: int) -> Any:
+    """Newton for L(t) = level from the double, the loss to `working` digits."""
     loss, context = PreciseLoss(law.normalized(), working), own_context(working)
     t = context.mpf(start)
     for _ in range(_STEPS):
         step = (loss(t) - level) / loss(t, derivative=1)
         t = t - step
         if abs(step) <= t * context.mpf(10) ** -digits:
-            return result_of(t, digits)
+            return t
     raise ConvergenceError("the time of arrival", float(abs(step / t)), 10.0**-digits, "ask for fewer digits")

@@ -16,8 +16,8 @@ from freeattn.numerics.law_integrals import LawIntegrals
 from freeattn.numerics.precise_integrals import as_number
 
 __all__ = [
-    "DOUBLE_DIGITS", "atom_at_zero", "exact_number", "mean_one_integrals", "numbers", "one_number", "out_ratio",
-    "result_of", "spectral_law",
+    "DOUBLE_DIGITS", "atom_at_zero", "checked_digits", "exact_number", "mean_one_integrals", "numbers", "one_number",
+    "out_ratio", "result_of", "spectral_law",
 ]
 
 Array = NDArray[np.float64]

@@ -15,6 +15,7 @@ error is 1 − w(γσ²)/γ there. Source: arXiv 2610.10033, section 5 and appen
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -138,26 +139,35 @@ def _variance(law: SpectralLaw, penalty: Array) -> Array:
 
 def _precise(law: SpectralLaw, penalty: Any, digits: int) -> Any:
     """1 − λ m(−λ), with the digits that cancel at large λ."""
-    lost = max(0, int(float(own_context(15).log10(1 + penalty))))
+    lost = _digits_below(1 / (1 + penalty))
     working = digits + lost + _GUARD_DIGITS
     point = as_number(own_context(working), penalty)
     return 1 - point * law.normalized().stieltjes(-point, digits=working).real
 
 
 def _precise_slope(law: SpectralLaw, penalty: Any, digits: int) -> Any:
-    """A central difference of w with a step so small, and so many digits, that its error is below the last one."""
-    working = 2 * digits
+    """A central difference of w with a step so small, and so many digits, that its error is below the last one.
+
+    At small λ w changes by λw' only.
+    """
+    working = 2 * digits + _digits_below(penalty)
     context = own_context(working + _GUARD_DIGITS)
     step = as_number(context, penalty) * context.mpf(10) ** -(digits // 2 + _GUARD_DIGITS // 2)
     above, below = (_precise(law, as_number(context, penalty) + sign * step, working) for sign in (1, -1))
     return (context.convert(above) - context.convert(below)) / (2 * step)
 
 
+def _digits_below(value: Any) -> int:
+    """Decimal digits that are lost when a number of this size is what is left of numbers of size 1."""
+    return max(0, -math.floor(float(own_context(DOUBLE_DIGITS).log10(value))))
+
+
 def _precise_error(law: SpectralLaw, penalty: Any, noise: Any, gamma: Fraction | float, digits: int) -> Any:
-    """1 − w/γ + (λ/γ − σ²) w'(λ)."""
-    working = digits + _GUARD_DIGITS
-    context = own_context(working)
+    """1 − w/γ + (λ/γ − σ²) w'(λ), with the digits that cancel when both σ² and the bias, of order λ², are small."""
+    working = 2 * digits + _GUARD_DIGITS
     point, variance = (one_number(name, v, working) for name, v in (("penalty", penalty), ("noise", noise)))
+    working = digits + _digits_below(max(variance, point**2)) + _GUARD_DIGITS
+    context = own_context(working)
     ratio = as_number(context, gamma)
     dof = context.convert(degrees_of_freedom(law, point, digits=working))
     slope = context.convert(degrees_of_freedom(law, point, derivative=1, digits=working))

@@ -8,9 +8,9 @@ from typing import Any
 from freeattn.errors import NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.numerics.law import SpectralLaw
-from freeattn.predict.budget import parameter_count
 from freeattn.predict.flow import arrival_time
 from freeattn.predict.inputs import atom_at_zero, spectral_law
+from freeattn.predict.parameters import parameter_count
 from freeattn.predict.readouts import degrees_of_freedom, ridge_error
 from freeattn.predict.shape import (
     condition_number,

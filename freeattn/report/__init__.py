@@ -1,4 +1,4 @@
-"""Say it and show it: tables, plots and LaTeX of laws and verifications.
+"""Say it and show it: tables, plots and pages of laws and verifications.
 
 Names load when first used (PEP 562): tables bring rich, plots bring numpy and, when one is drawn, matplotlib.
 """
@@ -11,14 +11,23 @@ from typing import Any
 _HOME = {
     "architectures_table": "freeattn.report.tables",
     "law_tables": "freeattn.report.tables",
-    "progress_on_stderr": "freeattn.report.tables",
+    "progress_on_stderr": "freeattn.report.progress",
     "render": "freeattn.report.tables",
+    "reproduction_tables": "freeattn.report.tables",
     "rows_table": "freeattn.report.tables",
+    "spectrum_tables": "freeattn.report.tables",
     "verification_tables": "freeattn.report.tables",
+    "convergence_tables": "freeattn.report.convergence",
+    "save_convergence_plot": "freeattn.report.convergence",
+    "check_parquet": "freeattn.report.parquet",
+    "write_parquet": "freeattn.report.parquet",
     "check_plot_file": "freeattn.report.plot",
     "density_rows": "freeattn.report.plot",
+    "check_html_libraries": "freeattn.report.html",
+    "HtmlReport": "freeattn.report.html",
     "law_grid": "freeattn.report.plot",
     "plot_law": "freeattn.report.plot",
+    "save_figure": "freeattn.report.figures",
     "save_law_plot": "freeattn.report.plot",
 }
 

@@ -16,7 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import InputError, MissingExtraError
 
-__all__ = ["PLOT_SUFFIXES", "check_plot_file", "density_rows", "law_grid", "plot_law", "save_law_plot"]
+__all__ = [
+    "PLOT_SUFFIXES", "DensityView", "check_plot_file", "density_rows", "figure_class", "law_grid", "plot_law",
+    "save_law_plot",
+]
 
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 _SQUARE_ROOT = 0.5  # exponent of a soft edge
@@ -89,7 +92,12 @@ def density_rows(law: Any, points: int = 1000) -> Iterator[tuple[float, float, f
 # The picture ------------------------------------------------------------------------------------------------
 
 
-def _figure_class() -> Any:
+def figure_class() -> Any:
+    """matplotlib's Figure.
+
+    Raises:
+        MissingExtraError: when matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -106,11 +114,11 @@ def check_plot_file(path: str | os.PathLike[str]) -> None:
     """
     if Path(path).suffix.lower() not in PLOT_SUFFIXES:
         raise InputError("plot", os.fspath(path), f"a file name that ends in {', '.join(PLOT_SUFFIXES)}")
-    _figure_class()
+    figure_class()
 
 
 @dataclass(frozen=True)
-class _View:
+class DensityView:
     """What of a law is drawn: bins along the axis, and density per unit of x, or of log x."""
 
     law: Any
@@ -118,7 +126,7 @@ class _View:
     log: bool
 
     @classmethod
-    def of(cls, law: Any, log: bool) -> _View:
+    def of(cls, law: Any, log: bool) -> DensityView:
         ends = [float(end) for band in law.edges for end in band]
         ends += [float(atom.location) for atom in law.atoms if not (log and float(atom.location) <= 0)]
         if not log:
@@ -179,13 +187,13 @@ def plot_law(
         MissingExtraError: when matplotlib is not installed.
     """
     if ax is None:
-        ax = _figure_class()(figsize=(7.0, 4.2), layout="constrained").add_subplot()
+        ax = figure_class()(figsize=(7.0, 4.2), layout="constrained").add_subplot()
     values = None if sample is None else _checked_sample(sample)
     if normalized:
         values = None if values is None else values / float(law.mean)
         law = law.normalized()
     log = _spreads(law) if log is None else log
-    view = _View.of(law, log)
+    view = DensityView.of(law, log)
     for left, right in law.edges:
         ax.axvspan(max(float(left), float(view.bins[0])), float(right), color=_RGB["band"], zorder=0)
     bars = [float(view.law_bars().max())]
@@ -211,14 +219,14 @@ def _title(spec: Any, draws: int) -> str:
     return ", ".join(parts + ([f"{draws} draws"] if draws else []))
 
 
-def _draw_sample(ax: Any, view: _View, sample: NDArray[np.float64]) -> float:
+def _draw_sample(ax: Any, view: DensityView, sample: NDArray[np.float64]) -> float:
     heights, beyond = view.sample_bars(sample)
     label = f"sample of {sample.size}" + (f" ({beyond} beyond the axis)" if beyond else "")
     ax.stairs(heights, view.bins, fill=True, color=_RGB["sample"], label=label, zorder=1)
     return float(heights.max())
 
 
-def _draw_density(ax: Any, view: _View) -> float:
+def _draw_density(ax: Any, view: DensityView) -> float:
     grid = law_grid(view.law, _CURVE_POINTS)
     grid = grid[grid >= view.bins[0]]
     heights = view.height(grid)
@@ -236,7 +244,7 @@ def _height(peak: float, bars: float) -> float:
     return max(peak, bars) if peak < 2 * bars else 1.5 * bars
 
 
-def _draw_atoms(ax: Any, view: _View, top: float) -> None:
+def _draw_atoms(ax: Any, view: DensityView, top: float) -> None:
     for atom in view.law.atoms:
         if float(atom.weight) <= 0:
             continue

@@ -1,24 +1,22 @@
-"""Tables for people, and the progress bar. Importing this module imports rich."""
+"""Tables for people. Importing this module imports rich."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from rich import box
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "later_fields", "law_tables", "progress_on_stderr", "render", "rows_table",
-    "sharing_text", "verification_tables",
+    "architectures_table", "edge_kind", "estimate_text", "later_fields", "law_tables", "render", "reproduction_tables",
+    "rows_table", "sharing_text", "spec_rows", "spectrum_tables", "verification_tables",
 ]
 
 _PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
@@ -32,6 +30,12 @@ _VERIFICATION_NOTE = (
     "equivalent has the same weights and shows the noise of this size: a check fails when softmax exceeds it by more "
     "than is allowed, or when the equivalent itself is off."
 )
+_SPECTRUM_NOTE = (
+    "Deviations from the law (moments: relative). A check fails when one exceeds what is allowed: the noise of one "
+    "draw, and for a layer what its finite size is expected to do."
+)
+_OUTLIER_RULE = "further from every band than the piece of it, at its end, that holds 1/n of the mass"
+_MOST_LISTED = 5
 _PRESET_COLUMNS = (
     "name", "d_model", "heads/kv", "d_key/value", "n_tokens", "gamma_key/value/out", "law", "confirmed",
 )
@@ -61,7 +65,7 @@ def _table(title: str, *columns: str, left: int = 1, gap: int = 2) -> Table:
     return table
 
 
-def rows_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
+def rows_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[RenderableType]], left: int = 1) -> Table:
     """Rows of texts under a title; the first `left` columns are names, the others numbers."""
     table = _table(title, *columns, left=left)
     for row in rows:
@@ -81,33 +85,43 @@ def edge_kind(exponent: float) -> str:
 
 
 def law_tables(
-    law: Any, preset: str | None = None, digits: int = DOUBLE_DIGITS
+    law: Any, preset: str | None = None, digits: int = DOUBLE_DIGITS, limit: Any = None
 ) -> tuple[RenderableType, ...]:
-    """The specification, the law and its bands as tables, then what the theory does not model."""
+    """The specification, the law and its bands as tables, then what the theory does not model.
+
+    For a law at finite size, `limit` is the law of the limit, whose numbers then stand next to it.
+    """
     normalized = law.normalized()
     return (
         _spec_table(law.spec, preset),
-        _numbers_table(law, normalized, digits),
+        _numbers_table(law, normalized, digits, limit),
         _bands_table(law, normalized, digits),
+        *(() if limit is None else (_bands_table(limit, limit.normalized(), digits, "Bands of the limit"),)),
         *_not_modelled(law.spec),
     )
 
 
 def _spec_table(spec: Any, preset: str | None) -> Table:
     table = _table(f"{preset or 'Attention'}: output {spec.output}", "field", "exact", "value")
+    for row in spec_rows(spec):
+        table.add_row(*row)
+    return table
+
+
+def spec_rows(spec: Any) -> Iterator[tuple[str, str, str]]:
+    """(field, exact value where that is short, decimal value of what is no integer) of a specification."""
     for name in (*_SIZES, *_EXACT):
         value = getattr(spec, name)
         if value is None or (name.endswith("_scale") and value == 1):
             continue
         exact = str(value)
         shown = exact if len(exact) <= _LONGEST_EXACT else ""
-        table.add_row(name, shown, "" if isinstance(value, int) else f"{float(value):.10g}")
-    table.add_row("tie", spec.tie.shorthand, "")
-    table.add_row("scores", spec.scores.name, "")
-    table.add_row("inputs", spec.inputs.name, "")
+        yield name, shown, "" if isinstance(value, int) else f"{float(value):.10g}"
+    yield "tie", spec.tie.shorthand, ""
+    yield "scores", f"{spec.scores.name}{f', rows of {spec.n_tokens} tokens' if spec.finite_size else ''}", ""
+    yield "inputs", spec.inputs.name, ""
     for name, text in later_fields(spec):
-        table.add_row(name, text, "")
-    return table
+        yield name, text, ""
 
 
 def later_fields(spec: Any) -> Iterator[tuple[str, str]]:
@@ -130,24 +144,26 @@ def later_fields(spec: Any) -> Iterator[tuple[str, str]]:
         yield "residual", str(spec.residual)
 
 
-def _numbers_table(law: Any, normalized: Any, digits: int) -> Table:
-    table = _table("Squared singular values of the centered output", "", "law", "mean one")
-    moments, scaled = (
-        one.moments(_N_MOMENTS, digits=max(digits, DOUBLE_DIGITS)) for one in (law, normalized)
-    )
-    for order, (moment, other) in enumerate(zip(moments, scaled, strict=True), start=1):
-        name = "mean" if order == 1 else f"moment {order}"
-        table.add_row(name, number_text(moment, digits), number_text(1 if order == 1 else other, digits))
-    for atom, other in zip(law.atoms, normalized.atoms, strict=True):
-        table.add_row("atom at", number_text(atom.location, digits), number_text(other.location, digits))
-        table.add_row("weight of the atom", *(number_text(one.weight, digits) for one in (atom, other)))
+def _numbers_table(law: Any, normalized: Any, digits: int, limit: Any = None) -> Table:
+    laws = {"law": law, "mean one": normalized}
+    if limit is not None:
+        laws = {"finite size": law, "limit": limit, "mean one": normalized, "limit, mean one": limit.normalized()}
+    table = _table("Squared singular values of the centered output", "", *laws)
+    columns = [one.moments(_N_MOMENTS, digits=max(digits, DOUBLE_DIGITS)) for one in laws.values()]
+    for order, row in enumerate(zip(*columns, strict=True), start=1):
+        if order == 1:
+            row = tuple(1 if name.endswith("mean one") else m for name, m in zip(laws, row, strict=True))
+        table.add_row("mean" if order == 1 else f"moment {order}", *(number_text(m, digits) for m in row))
+    for same in zip(*(one.atoms for one in laws.values()), strict=True):
+        table.add_row("atom at", *(number_text(atom.location, digits) for atom in same))
+        table.add_row("weight of the atom", *(number_text(atom.weight, digits) for atom in same))
     if not law.atoms:
-        table.add_row("atoms", "none", "none")
+        table.add_row("atoms", *("none" for _ in laws))
     return table
 
 
-def _bands_table(law: Any, normalized: Any, digits: int) -> Table:
-    table = _table("Bands", "band", "edge", "density there", "law", "mean one", "mass", left=3)
+def _bands_table(law: Any, normalized: Any, digits: int, title: str = "Bands") -> Table:
+    table = _table(title, "band", "edge", "density there", "law", "mean one", "mass", left=3)
     exact = digits > DOUBLE_DIGITS
     edges, scaled = (one.edges_to(digits) if exact else one.edges for one in (law, normalized))
     bands = zip(edges, scaled, law.edge_exponents, law.band_masses, strict=True)
@@ -242,19 +258,51 @@ def verification_tables(verification: Any, preset: str | None = None) -> tuple[R
     """One row for each statistic: softmax and its Gaussian equivalent with their intervals, the verdict."""
     spec, draws, seed = verification.spec, verification.draws, verification.seed
     title = f"{preset or 'Attention'}: output {spec.output}, n_tokens {spec.n_tokens}, {draws} draws, seed {seed}"
-    table = _table(title, "statistic", "softmax", "equivalent", "allowed", "verdict")
+    names = {"softmax": "softmax", "equivalent": "equivalent"}
+    if spec.finite_size:
+        names["limit"] = "softmax, from the limit"
+    table = _table(title, "statistic", *names.values(), "allowed", "verdict")
     for row in verification.rows():
-        estimates = (_estimate(row, name) for name in ("softmax", "equivalent"))
+        estimates = (estimate_text(row, name) for name in names)
         allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
         table.add_row(row["statistic"], *estimates, allowed, _VERDICTS[row["passed"]])
+    return (table, _summary(verification), Text(_VERIFICATION_NOTE), *_not_modelled(spec))
+
+
+def spectrum_tables(verification: Any, title: str) -> tuple[RenderableType, ...]:
+    """One row for each statistic of a given spectrum, the verdict, then edges, units and outliers."""
+    normalized = ", both of mean one" if verification.normalized else ""
+    heading = f"{title}: {verification.n_tokens} eigenvalues against the law{normalized}"
+    table = _table(heading, "statistic", "measured", "allowed", "verdict")
+    for row in verification.rows():
+        allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
+        table.add_row(row["statistic"], f"{row['measured']:.3g}", allowed, _VERDICTS[row["passed"]])
+    low, high = verification.edges
+    bands = ", ".join(f"{left:.6g} to {right:.6g}" for left, right in verification.law.edges)
+    return (
+        table, _summary(verification), Text(_SPECTRUM_NOTE),
+        Text(f"Nonzero values from {low:.6g} to {high:.6g}; the law: {bands}"),
+        Text(f"Mean over that of the law: {verification.mean_ratio:.6g}"),
+        Text(f"Outliers ({_OUTLIER_RULE}): {_outliers(verification.outliers)}"),
+    )
+
+
+def _outliers(found: Sequence[Any]) -> str:
+    if not found:
+        return "none"
+    listed = ", ".join(f"{one.value:.6g}" for one in found[:_MOST_LISTED])
+    return f"{len(found)}{', the furthest' if len(found) > _MOST_LISTED else ''}: {listed}"
+
+
+def _summary(verification: Any) -> Text:
+    """How many checks passed."""
     verdicts = [row["passed"] for row in verification.rows() if row["passed"] is not None]
     failed, total = verdicts.count(False), len(verdicts)
     summary = f"{failed} of {total} checks failed." if failed else f"All {total} checks passed."
-    notes = (Text(summary, style="bold red" if failed else "bold green"), Text(_VERIFICATION_NOTE))
-    return (table, *notes, *_not_modelled(spec))
+    return Text(summary, style="bold red" if failed else "bold green")
 
 
-def _estimate(row: Any, name: str) -> str:
+def estimate_text(row: Any, name: str) -> str:
     """A mean with the half-width of its interval, where there are both."""
     mean, low, high = (row[key] for key in (name, f"{name}_low", f"{name}_high"))
     if mean is None:
@@ -262,11 +310,50 @@ def _estimate(row: Any, name: str) -> str:
     return f"{mean:.3g}" if low is None else f"{mean:.3g} ± {(high - low) / 2:.1g}"
 
 
-@contextmanager
-def progress_on_stderr(total: int) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, gone when done; yields the function to call with (done, total)."""
-    left = (TextColumn("left"), TimeRemainingColumn())
-    columns = (TextColumn("drawing"), BarColumn(), MofNCompleteColumn(), *left)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("drawing", total=total)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
+# A reproduction ---------------------------------------------------------------------------------------------
+
+
+_REPRODUCTION_NOTE = (
+    "Simulated: real softmax attention, mean over the draws with its 95 % interval; differences are in units of the "
+    "interval: off the theory, and off what was measured there where the layer has the size of the publication. "
+)
+_REDUCED = (
+    "Layers with n in the form 1024 = 4096/4 are smaller than the published ones, and further from their limit; "
+    "--scale 1 draws those."
+)
+_THEORY_DIGITS = 10
+
+
+def reproduction_tables(reproduction: Any) -> tuple[RenderableType, ...]:
+    """One row for each quantity: theory, simulation and print, with their differences."""
+    columns = ("layer", "quantity", "theory", "printed", "n", "draws", "simulated", "measured there", "off theory")
+    table = _table(f"{reproduction.title}; seed {reproduction.seed}", *columns, "off print", "verdict", left=2)
+    for row in reproduction.rows():
+        differences = (_number_or_blank(row[key], ".2f") for key in ("from_theory", "from_printed"))
+        table.add_row(
+            row["label"], row["quantity"], _number_or_blank(row["theory"], f".{_THEORY_DIGITS}g"),
+            row["printed_theory"] or "", _drawn_size(row), str(row["draws"] or ""),
+            _with_interval(row["simulated"], row["half_width"]),
+            " ± ".join(filter(None, (row["printed"], _number_or_blank(row["printed_half_width"], ".3g")))),
+            *differences, "" if row["passed"] is None else _VERDICTS[row["passed"]],
+        )
+    notes = _REPRODUCTION_NOTE + (_REDUCED if reproduction.reduced else "")
+    return (table, Text(f"Setting: {reproduction.setting}."), Text(" ".join(filter(None, (reproduction.note, notes)))))
+
+
+def _number_or_blank(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
+
+
+def _drawn_size(row: Any) -> str:
+    """The number of tokens, and what it comes from when it is reduced."""
+    if row["n_tokens"] is None:
+        return ""
+    n, scale = row["n_tokens"], row["scale"]
+    return str(n) if scale == 1 else f"{n} = {n * scale}/{scale}"
+
+
+def _with_interval(mean: float | None, half_width: float | None) -> str:
+    if mean is None:
+        return ""
+    return f"{mean:.4g}" if half_width is None else f"{mean:.4g} ± {half_width:.2g}"

@@ -8,6 +8,7 @@ __all__ = [
     "BEYOND_THEOREM",
     "CONDITIONAL_INDEPENDENCE",
     "COVARIANT_INPUT",
+    "FINITE_ROWS",
     "FIXED_HEADS",
     "FREENESS",
     "GAUSSIAN_INPUT",
@@ -63,6 +64,11 @@ FIXED_HEADS = Assumption(
 CONDITIONAL_INDEPENDENCE = Assumption(
     "independent noise", "the noise W_r of the equivalent is iid N(0, 1), one matrix a head, independent of all else",
     "arXiv 2610.10033, section 3",
+)
+FINITE_ROWS = Assumption(
+    "finite rows", "θ₁ and θ₂ are those of rows of n_tokens tokens with iid scores, put into the law of the limit; "
+    "finite key widths and unequal variances of rows are left out",
+    "Stein's identity for one row; no theorem about the law",
 )
 FREENESS = Assumption(
     "asymptotic freeness", "independent Gaussian matrices are asymptotically free from each other and from "

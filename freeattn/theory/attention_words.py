@@ -24,7 +24,7 @@ from freeattn.model.ties import KeyValueCorrelation
 from freeattn.theory import assumptions as given
 from freeattn.theory import symbols as sym
 from freeattn.theory.assumptions import Assumption, Rule
-from freeattn.theory.equivalent import EQUIVALENCE
+from freeattn.theory.equivalent import equivalence_of
 from freeattn.theory.field import as_expression
 from freeattn.theory.word_heads import OUT, Family, HeadWords
 from freeattn.theory.word_tokens import Tokens, tokens_of
@@ -99,8 +99,8 @@ def words_of(spec: Attention) -> Words:
         values=_values(spec, families),
         thetas=tuple(Thetas(one, two, spec.scores, beta) for one, two, beta in pairs),
         homogeneous=spec.residual is None and len(pairs) == 1,
-        rules=(EQUIVALENCE, WORDS),
-        assumptions=tuple(dict.fromkeys((*used, *WORDS.assumptions, *opened))),
+        rules=(equivalence_of(spec), WORDS),
+        assumptions=tuple(dict.fromkeys((*used, *WORDS.assumptions, *equivalence_of(spec).assumptions, *opened))),
     )
 
 

@@ -26,10 +26,11 @@ from freeattn.theory.rendering import LatexOptions, latex_body, latex_sentence
 from freeattn.theory.steps import Piece, Step, reference
 
 __all__ = [
-    "Document", "DocumentError", "Pinned", "formula", "latex_collection", "latex_section", "moment_by_routes", "prose",
-    "publish",
+    "Document", "DocumentError", "Pinned", "formula", "latex_collection", "latex_section", "listed", "moment_by_routes",
+    "prose", "publish", "written",
 ]
 
+_PRIVATE = 0xE000  # the first character that Unicode leaves to private use
 _MARKED = re.compile(r"\$([^$]+)\$|<([\w-]+)>|\[([^\]]+)\]")
 _SECTION = """%% Written by derivations/%s.py. Needs freeattn.sty, and references.bib for the citations.
 \\section{%s}
@@ -102,6 +103,21 @@ def _marked(mathematics: str | None, name: str | None, source: str | None) -> Pi
 def formula(latex: str) -> Notation:
     """A formula written by hand, in LaTeX."""
     return Notation(latex, latex)
+
+
+def written(expression: sp.Expr, names: Mapping[sp.Symbol, str]) -> Notation:
+    """An expression in LaTeX, some of its symbols under names that are more than a letter with an index."""
+    stand_ins = {symbol: sp.Symbol(chr(_PRIVATE + k)) for k, symbol in enumerate(names)}
+    latex = latex_of(expression.xreplace(stand_ins))
+    for symbol, name in names.items():
+        latex = latex.replace(str(stand_ins[symbol]), name)
+    return formula(latex)
+
+
+def listed(values: Mapping[Any, Any]) -> str:
+    """Formulas "symbol = value" for `prose`, in a row: $a=…$, $b=…$ and $c=…$."""
+    formulas = [f"${latex_of(symbol)}={latex_of(value)}$" for symbol, value in values.items()]
+    return " and ".join(part for part in (", ".join(formulas[:-1]), formulas[-1]) if part)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ through these two numbers only; `freeattn.model.scores` defines them and `freeat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,14 +16,20 @@ from freeattn.model.attention import Attention
 from freeattn.model.quadrature import thetas
 from freeattn.model.quantities import is_symbolic
 from freeattn.theory import symbols as sym
-from freeattn.theory.assumptions import CONDITIONAL_INDEPENDENCE, Rule
+from freeattn.theory.assumptions import CONDITIONAL_INDEPENDENCE, FINITE_ROWS, Rule
 
-__all__ = ["EQUIVALENCE", "GaussianEquivalent", "equivalent_of"]
+__all__ = ["EQUIVALENCE", "GaussianEquivalent", "equivalence_of", "equivalent_of"]
 
 EQUIVALENCE = Rule(
     "Gaussian equivalence", "√n A_r^⊥ ↔ (√θ₂ S_r + √(θ₁−θ₂) W_r)/√n", "arXiv 2610.10033, Theorem 3.1",
     (CONDITIONAL_INDEPENDENCE,),
 )
+_FINITE_EQUIVALENCE = replace(EQUIVALENCE, assumptions=(CONDITIONAL_INDEPENDENCE, FINITE_ROWS))
+
+
+def equivalence_of(spec: Attention) -> Rule:
+    """The rule of the Gaussian equivalent, with what it assumes of θ₁ and θ₂."""
+    return _FINITE_EQUIVALENCE if spec.finite_size else EQUIVALENCE
 
 
 @dataclass(frozen=True)
@@ -56,5 +62,5 @@ def equivalent_of(spec: Attention) -> GaussianEquivalent:
     beta = spec.beta if is_symbolic(spec.beta) else sp.sympify(spec.beta)
     exact = spec.scores.exact_thetas(beta, sp)
     if exact is None:
-        return GaussianEquivalent(spec, sym.THETA_1, sym.THETA_2)
+        return GaussianEquivalent(spec, sym.THETA_1, sym.THETA_2, equivalence_of(spec))
     return GaussianEquivalent(spec, sp.sympify(exact[0]), sp.sympify(exact[1]))

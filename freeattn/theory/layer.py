@@ -9,7 +9,7 @@ from freeattn.theory import symbols as sym
 from freeattn.theory.equivalent import GaussianEquivalent
 from freeattn.theory.notation import Notation
 
-__all__ = ["definition_of", "equivalent_equations", "matrix_of", "sizes"]
+__all__ = ["definition_of", "equivalent_equations", "matrix_of", "sizes", "theta_definitions"]
 
 N = Notation
 
@@ -57,15 +57,24 @@ def definition_of(symbol: sp.Symbol, equivalent: GaussianEquivalent) -> sp.Expr:
     return {sym.THETA_1: first, sym.THETA_2: second, sym.C: sp.cancel(second / first)}[symbol]
 
 
+def theta_definitions(spec: Attention) -> tuple[Notation, Notation]:
+    """θ₁ and θ₂ in terms of g, or of one row of n weights A₁, …, A_n over iid scores βχ₁, …, βχ_n."""
+    if not spec.finite_size:
+        return (N(r"\operatorname{Var}g(\chi)", "Var g(χ)"),
+                N(r"\bigl(\mathrm{E}\,\chi g(\chi)\bigr)^2", "(E χ·g(χ))²"))
+    row = N(r"A_1=f(\beta\chi_1)/\sum_{j\le n}f(\beta\chi_j)", "A₁ = f(β·χ₁)/Σ_{j≤n} f(β·χ_j)")
+    return (N(rf"\operatorname{{Var}}(nA_1),\quad {row.latex},\quad n={spec.n_tokens}",
+              f"Var(n·A₁), {row.text}, n = {spec.n_tokens}"),
+            N(r"\bigl(\mathrm{E}\,\chi_1 nA_1\bigr)^2", "(E χ₁·n·A₁)²"))
+
+
 def equivalent_equations(equivalent: GaussianEquivalent) -> tuple[tuple[sp.Expr | Notation, sp.Expr | Notation], ...]:
     """(left, right) of: the replacement, θ₁, θ₂, c."""
     thetas = equivalent.spec.scores.exact_thetas(sym.BETA, sp)
     values: tuple[sp.Expr | Notation, ...]
     if thetas is None:
-        values = (
-            N(r"\operatorname{Var}g(\chi)", "Var g(χ)"),
-            N(r"\bigl(\mathrm{E}\,\chi g(\chi)\bigr)^2,\quad \chi\sim N(0,1)", "(E χ·g(χ))², χ ~ N(0, 1)"),
-        )
+        first, second = theta_definitions(equivalent.spec)
+        values = (first, N(second.latex + r",\quad \chi\sim N(0,1)", f"{second.text}, χ ~ N(0, 1)"))
     else:
         values = tuple(sp.sympify(theta) for theta in thetas)
     return (

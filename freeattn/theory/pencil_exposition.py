@@ -17,7 +17,7 @@ from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.equivalent import equivalent_of
 from freeattn.theory.field import as_expression
 from freeattn.theory.latex_words import latex_words
-from freeattn.theory.layer import equivalent_equations
+from freeattn.theory.layer import equivalent_equations, theta_definitions
 from freeattn.theory.notation import Notation, latex_of, text_of
 from freeattn.theory.pencil import Fixed, Pencil, Position
 from freeattn.theory.pencil_writing import (
@@ -138,8 +138,7 @@ def _equivalent(spec: Attention) -> Step:
     """As in the closed laws; θ₁ and θ₂ by their definition, their value in β where it is known, and β."""
     replacement, *pairs = equivalent_equations(equivalent_of(spec))
     first, second = ((symbol, value) for symbol, value in pairs if symbol in (sym.THETA_1, sym.THETA_2))
-    defined = (N(r"\operatorname{Var}g(\chi)", "Var g(χ)"),
-               N(r"\bigl(\mathrm{E}\,\chi g(\chi)\bigr)^2", "(E χ·g(χ))²"))
+    defined = theta_definitions(spec)
     equations = [Equation("equivalent", *replacement, sign=N(r"\leftrightarrow", "↔")),
                  Equation("equivalent-g", N("g(x)", "g(x)"), score_density(spec.scores))]
     for number, ((symbol, value), known) in enumerate(zip((first, second), defined, strict=True), 1):

@@ -47,5 +47,5 @@ def computing_is_an_error(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("computed before checking the input")
 
-    for name in ("law", "verify", "derive"):
+    for name in ("law", "verify", "derive", "sweep"):
         monkeypatch.setitem(vars(freeattn), name, refuse)

@@ -73,7 +73,7 @@ BAD = [
     ("derive bert-base --format html", "format = html ", "text, latex, document, json"),
     ("derive bert-base --format text --json", "format = text ", "json"),
     ("derive bert-base --standalone", "format = text ", "latex"),
-    ("laws bert-base", "command = laws ", "law, derive, verify, architectures"),
+    ("laws bert-base", "command = laws ", "law, derive, verify, "),
 ]
 
 

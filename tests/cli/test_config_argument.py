@@ -130,3 +130,10 @@ def test_escapes_of_terminals_are_not_printed(run, folder):
     line = run("law", "red.json").line
     assert r"model_type = \x1b[31mred\n is not allowed" in line
     assert "\x1b" not in line
+
+
+@pytest.mark.usefixtures("folder")
+def test_finite_size_of_a_configuration(run):
+    plain, dressed = (run("law", "config.json", "--json", *more).json for more in ((), ("--finite-size",)))
+    assert dressed["limit"]["mean"] == plain["mean"]
+    assert 0.9 * plain["mean"] < dressed["mean"] < plain["mean"]

@@ -17,7 +17,10 @@ HEAVY = ("numpy", "sympy", "scipy", "rich", "matplotlib")
 MODEL = ("mpmath", "freeattn.model.attention")
 
 
-COMMANDS = ["law", "derive", "verify", "architectures", "predict ridge", "predict flow", "predict shape", "compare"]
+COMMANDS = [
+    "law", "derive", "verify", "sweep", "converge", "architectures", "predict ridge", "predict flow", "predict shape",
+    "compare", "report",
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -30,7 +33,7 @@ def test_help_of_each_command_shows_an_example(run, command):
 
 def test_help_of_the_group_shows_an_example_of_each_command_and_how_to_complete(run):
     outcome = run("--help")
-    for command in ("law", "derive", "verify", "architectures", "predict", "compare"):
+    for command in ("law", "derive", "verify", "sweep", "converge", "architectures", "predict", "compare"):
         assert f"  freeattn {command}" in outcome.out
     assert "_FREEATTN_COMPLETE=bash_source freeattn" in outcome.out
     assert "Exit codes" in outcome.out

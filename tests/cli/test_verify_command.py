@@ -7,9 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-import freeattn
 from freeattn import report
-from freeattn.cli import verify
+from freeattn.cli.progress import progress_of
 
 SMALL = ["--n-tokens", "64", "--d-model", "64", "--n-heads", "4", "--d-key", "32", "--d-value", "32", "--beta", "1/2"]
 DRAWS = ("--draws", 3, "--seed", 5)
@@ -65,15 +64,9 @@ def test_csv_and_plot(run, tmp_path):
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_progress_is_shown_on_a_terminal_only(monkeypatch, terminal):
-    def fake(spec, *, draws, seed, law, progress=None):
-        del spec, seed, law
-        if progress is not None:
-            progress(draws, draws)
-        return progress is not None
-
-    monkeypatch.setitem(vars(freeattn), "verify", fake)
     monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: terminal, write=str, flush=lambda: None))
-    assert verify._run(None, None, 3, 0) is terminal
+    with progress_of("drawing", 3) as progress:
+        assert (progress is not None) is terminal
 
 
 def test_progress_bar_counts_and_disappears(capsys):

@@ -383,17 +383,23 @@ def test_planted_folds_are_refused():
         certifier.proved_edge(prove_fold(system, right), "left", 15)
 
 
-def test_edges_that_are_moved_by_1e_10_are_not_certified(layer):
+@pytest.mark.parametrize("moved", ["1e-13", "1e-10", "1e-8"])
+def test_from_a_moved_start_the_true_edge_is_proved(layer, moved):
     certifier = certifier_of(layer._exact)
     system, per_unit = certifier.system(15)
     edge = layer.edges_to(40)[0][1]
     fold = certifier._fold(float(edge) * int(per_unit.p) / int(per_unit.q), 1.0)
-    try:
-        proof = certifier.proved_edge(prove_fold(system, replace(fold, x=fold.x * (1 + 1e-10))), "right", 15)
-    except CertificationError:
-        return
+    proof = certifier.proved_edge(prove_fold(system, replace(fold, x=fold.x * (1 + float(moved)))), "right", 15)
     assert proof.x.contains(edge)
-    assert not proof.x.contains(edge * (1 + mpmath.mpf("1e-10")))
+    assert not proof.x.contains(edge * (1 + mpmath.mpf(moved)))
+
+
+def test_a_start_that_is_no_fold_is_refused(layer):
+    certifier = certifier_of(layer._exact)
+    system, per_unit = certifier.system(15)
+    fold = certifier._fold(float(layer.edges[0][1]) * int(per_unit.p) / int(per_unit.q), 1.0)
+    with pytest.raises(CertificationError, match="the start is not a fold: its relative correction is 1e-05"):
+        prove_fold(system, replace(fold, x=fold.x * (1 + 1e-5)))
 
 
 def test_folds_of_other_branches_are_refused(layer, monkeypatch):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import freeattn as fa
-from freeattn.errors import BranchError, ConvergenceError, FreeattnError
+from freeattn.errors import BranchError, ConvergenceError
 from freeattn.model.precision import own_context
 from freeattn.model.quantities import binary_of
 from freeattn.numerics.lifting import Lifting
@@ -171,15 +171,22 @@ def test_a_wrong_start_is_refused() -> None:
             precise.stieltjes(wrong, z)
 
 
+def beside_an_edge(power: int, side: int) -> mpmath.mpf:
+    return CONTEXT.convert(law_of("orthogonal").edges_to(60)[-1][1]) * (1 + side * CONTEXT.mpf(10) ** -power)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_point_that_doubles_tell_from_an_edge_is_right(side: int) -> None:
+    x, closed = beside_an_edge(10, side), fa.law(LAYERS["orthogonal"], route="transform")
+    assert error(law_of("orthogonal").stieltjes(x, digits=50), closed.stieltjes(x, digits=60)) <= 1e-49
+
+
+@pytest.mark.parametrize("side", [1, -1])
 @pytest.mark.parametrize("power", [20, 30])
-def test_a_point_beside_an_edge_is_refused_or_right(power: int) -> None:
-    law, closed = law_of("orthogonal"), fa.law(LAYERS["orthogonal"], route="transform")
-    x = CONTEXT.convert(law.edges_to(60)[-1][1]) * (1 + CONTEXT.mpf(10) ** -power)
-    try:
-        found = law.stieltjes(x, digits=50)
-    except FreeattnError:
-        return
-    assert error(found, closed.stieltjes(x, digits=60)) <= 1e-49
+def test_a_point_nearer_to_an_edge_is_refused(power: int, side: int) -> None:
+    """In doubles it is the edge, where no start has a regular Jacobian."""
+    with pytest.raises(ConvergenceError, match="the point is too near an edge"):
+        law_of("orthogonal").stieltjes(beside_an_edge(power, side), digits=50)
 
 
 def test_threads_do_not_meet() -> None:

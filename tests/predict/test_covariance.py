@@ -65,6 +65,17 @@ def test_a_law_as_population():
     assert (np.diff(sample_covariance(layer, 0.5).companion(PENALTIES)) < 0).all()
 
 
+def test_nothing_cancels_at_tiny_and_huge_penalties():
+    """Without features the risk is 1 + α², without a penalty 1 + 1/(γ − 1) + α²(1 − 1/γ)."""
+    for ratio in (1e-3, 1.0, 1e3):
+        risks = sample_covariance([1], ratio).ridge_risk([1e9, 1e15], 2.0)
+        np.testing.assert_allclose(risks, 3 - 2 * 2 / np.array([1e9, 1e15]), rtol=1e-14)
+    for ratio in (2.0, 1e3):
+        wide = sample_covariance([1], ratio)
+        assert wide.ridge_risk(1e-12, 2.0) == pytest.approx(1 + 1 / (ratio - 1) + 2 * (1 - 1 / ratio), rel=1e-11)
+        assert wide.companion(1e-12, derivative=1) == pytest.approx(ratio / (ratio - 1) ** 3, rel=1e-11)
+
+
 def test_zeros_of_the_population_do_not_count():
     """Half the features without variance: γ halves, and α² too, of which half is on directions that are never seen."""
     full, half = sample_covariance([1], 0.5), sample_covariance([0, 1], 1.0)

@@ -9,6 +9,7 @@ import pytest
 import freeattn as fa
 from freeattn.errors import ConvergenceError, InputError
 from freeattn.predict import arrival_time, flow_loss
+from freeattn.theory.transforms import MarchenkoPastur
 
 SPECS = {
     "plain": fa.Attention.from_ratios(Fraction(3, 2), Fraction(5, 4), Fraction(7, 4), n_heads=6),
@@ -86,6 +87,16 @@ def test_plateau_and_ends(laws):
     assert flow_loss(laws["plain"], 1e8) == 0
 
 
+def test_losses_too_small_for_doubles_fall_to_zero(laws):
+    """Between 1e-306 and 1e-320 doubles have fewer and fewer digits: the loss is found to those that there are."""
+    law = laws["plain"]
+    left = float(law.normalized().edges[0][0])
+    losses = flow_loss(law, np.linspace(680, 750, 701) / (2 * left))
+    assert (np.diff(losses) <= 1e-320).all()
+    assert losses[0] > 1e-305
+    assert losses[-1] == 0
+
+
 def test_published_losses():
     """arXiv 2610.10033, Fig. 2(a): plateau 0.5 at h = 32, 7.55e-5 in the limit at h = 128, t = 100."""
     specs = {
@@ -118,6 +129,21 @@ def test_arrival_inverts_the_loss(laws, name, share):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("deficit", [2.0**-50, 2.0**-33, 2.0**-20])
+def test_arrival_next_to_the_start(laws, deficit):
+    """1 − L = 2t − 2m₂t² + …, to the accuracy of 1 − level."""
+    second = laws["plain"].normalized().moments(2)[1]
+    t = (1 + second * deficit / 2) * deficit / 2
+    assert arrival_time(laws["plain"], 1 - deficit) == pytest.approx(t, rel=max(1e-13, 100 * deficit**2))
+
+
+def test_arrival_next_to_the_ends_to_many_digits():
+    atom = fa.law(MarchenkoPastur(2))
+    assert arrival_time(atom, 1 - Fraction(1, 10**18), digits=16) == pytest.approx(5e-19, rel=1e-14)
+    late = arrival_time(atom, Fraction(1, 2) + Fraction(1, 10**6), digits=16)
+    assert float(flow_loss(atom, late, digits=26) - mpmath.mpf(0.5)) == pytest.approx(1e-6, rel=1e-14)
+
+
 def test_arrival_to_many_digits(laws):
     time = arrival_time(laws["plain"], "0.25", digits=22)
     assert abs(flow_loss(laws["plain"], time, digits=25) - mpmath.mpf("0.25")) < 1e-21

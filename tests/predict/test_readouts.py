@@ -54,6 +54,17 @@ def test_slope_by_quadrature_and_by_differences(laws, name):
         assert slope == pytest.approx(float(precise), rel=1e-12)
 
 
+@pytest.mark.parametrize("penalty", ["1e-20", "1e-60"])
+def test_many_digits_of_slope_and_error_at_tiny_penalties(penalty):
+    """Marchenko-Pastur with ratio 1/2 has ∫ 1/x = 2 and ∫ 1/x² = 8; with ratio 1, w ~ 1 − √λ."""
+    law = fa.law(MarchenkoPastur(Fraction(1, 2)))
+    slope = degrees_of_freedom(law, penalty, derivative=1, digits=18)
+    assert slope == pytest.approx(-2, abs=1e-17)
+    assert ridge_error(law, penalty, penalty, gamma_out=1, digits=18) == pytest.approx(2 * float(penalty), rel=1e-15)
+    hard = degrees_of_freedom(fa.law(MarchenkoPastur(1)), penalty, derivative=1, digits=18)
+    assert float(hard) == pytest.approx(-0.5 / float(penalty) ** 0.5, rel=1e-9)
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_both_forms_of_the_error(laws, name):
     """1 − w/γ + (λ/γ − σ²) w' against the integral of (λ²/γ + σ²x)/(x + λ)²."""

@@ -7,6 +7,7 @@ symbol directly before a plain parenthesis is a function; before \\left( or \\bi
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import sympy as sp
 
@@ -249,3 +250,58 @@ def read_text(text: str) -> sp.Expr:
 def plain(expression: sp.Expr) -> sp.Expr:
     """The expression in symbols without assumptions, as the reader makes them."""
     return expression.xreplace({s: sp.Symbol(s.name) for s in expression.free_symbols})
+
+
+@dataclass(frozen=True)
+class ReadTerm:
+    """One term of a polynomial in letters: coefficient, and in order ("sum", family) or (letter, transposed)."""
+
+    coefficient: sp.Expr
+    pieces: tuple[tuple[str, str | bool], ...]
+
+
+def letter_of(latex: str) -> tuple[str, bool] | None:
+    """(name, transposed) of a letter: one capital, with marks above or below; None for what is none."""
+    transposed = re.fullmatch(r"\{(.*)\}\^\{T\}", latex)
+    inner = (transposed[1] if transposed else latex).replace(r"\circ", "°").replace(r"\surd ", "√")
+    name = re.sub(r"[{}^_]", "", inner)
+    return (name, bool(transposed)) if re.fullmatch(r"√?[A-Z][A-Z]*°?\d*°?", name) else None
+
+
+def read_words(latex: str) -> list[ReadTerm]:
+    """A sum of products of letters; factors stand between thin spaces, a sum over copies binds all that follows."""
+    terms = []
+    for sign, body in re.findall(r"(?:^|(?<= ))([+-]?) ?((?:(?! [+-] ).)+)", latex):
+        coefficient, pieces = sp.Integer(-1 if sign == "-" else 1), []
+        for piece in body.strip().split(r"\,"):
+            family = re.fullmatch(r"\\sum_\{\\mathrm\{(.*)\}\}", piece)
+            letter = letter_of(piece)
+            if family:
+                pieces.append(("sum", family[1]))
+            elif letter:
+                pieces.append(letter)
+            else:
+                coefficient *= read(piece)
+        terms.append(ReadTerm(coefficient, tuple(pieces)))
+    return terms
+
+
+def read_blocks(latex: str) -> list[list[tuple[sp.Expr, tuple[str, bool] | None]]]:
+    """A matrix of blocks: (factor, letter), the letter None for multiples of the identity; dots are zero."""
+    match = re.fullmatch(r"\\left\(\\begin\{(?:small)?matrix\}(.*)\\end\{(?:small)?matrix\}\\right\)", latex, re.DOTALL)
+    if not match:
+        raise ReadError(f"no matrix: {latex!r}")
+    return [[_block(cell.strip()) for cell in row.split("&")] for row in match[1].split(r"\\")]
+
+
+def _block(cell: str) -> tuple[sp.Expr, tuple[str, bool] | None]:
+    if cell == r"\cdot":
+        return sp.S.Zero, None
+    transposed = re.fullmatch(r"\{(.*)\}\^\{T\}", cell)
+    parts = re.fullmatch(r"(-?)(c_\{\d+\})?(.*)", transposed[1] if transposed else cell)
+    assert parts is not None  # every part is optional
+    name = parts[3] if not transposed else rf"{{{parts[3]}}}^{{T}}"
+    letter = letter_of(name)
+    if letter is None:
+        return read(cell), None
+    return (-1 if parts[1] else 1) * (read(parts[2]) if parts[2] else sp.S.One), letter

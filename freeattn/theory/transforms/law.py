@@ -26,9 +26,9 @@ __all__ = ["Law", "as_number"]
 
 
 def as_number(field: str, value: Any) -> sp.Expr:
-    """A real parameter of a law as a sympy expression; floats stand for their exact binary value."""
+    """A real parameter of a law as a sympy expression; floats stand for the simple fractions that they round."""
     try:
-        number = sp.nsimplify(value, rational=True) if isinstance(value, float) else sp.sympify(value)
+        number = sp.nsimplify(value, rational=True) if isinstance(value, (float, sp.Float)) else sp.sympify(value)
     except (sp.SympifyError, TypeError, ValueError):
         raise InputError(field, value, "a real number or a symbol") from None
     if not isinstance(number, sp.Expr) or number.is_real is False or number.has(sp.nan, sp.oo, sp.zoo):

@@ -37,7 +37,8 @@ class Discrete(Law):
         if len(locations) != len(weights) or len(set(locations)) != len(locations) or not locations:
             raise InputError("locations", self.locations, "distinct numbers, one weight each")
         if sp.expand(sp.Add(*weights)) != 1 and not sp.Add(*weights).free_symbols:
-            raise InputError("weights", self.weights, "numbers that sum to one")
+            allowed = "numbers that sum to one exactly (numbers of a law ask for rational weights)"
+            raise InputError("weights", self.weights, allowed)
         object.__setattr__(self, "locations", locations)
         object.__setattr__(self, "weights", weights)
 

@@ -78,7 +78,8 @@ class Image(Law):
 
         1 + ψ = t(1 + s + q)/(t − q),   z = −q/(a₂(1 + s + q)(t² + ts + q)),   s(q + t) = −(a₁/a₂ + 2(1 + t)) q,
 
-    which follows from 1 + ψ = −(m_π(x₁) − m_π(x₂))/(z a₂(x₁ − x₂)).
+    which follows from 1 + ψ = −(m_π(x₁) − m_π(x₂))/(z a₂(x₁ − x₂)). Images that may reach below 0 are computed by
+    continuation from infinity. Where φ turns inside the support the density diverges: no numbers, unless at 0.
     """
 
     law: Law
@@ -105,7 +106,11 @@ class Image(Law):
     def atoms(self) -> Atoms:
         if all(a == 0 for a in self.coefficients[1:]):
             return ((self.coefficients[0], sp.Integer(1)),)
-        return tuple((self._at(location), weight) for location, weight in self.law.atoms())
+        weights: dict[sp.Expr, sp.Expr] = {}
+        for location, weight in self.law.atoms():  # two may meet
+            image = self._at(location)
+            weights[image] = weights.get(image, sp.Integer(0)) + weight
+        return tuple(weights.items())
 
     @property
     def mean(self) -> sp.Expr:
@@ -137,7 +142,7 @@ class Image(Law):
         if degree == 1:
             return self._affine(*self.coefficients[:2])
         if isinstance(self.law, (Discrete, PointMass)):
-            return _image_of_atoms(self).uniformization()
+            return Discrete(*zip(*self.atoms(), strict=True)).uniformization()
         if degree == 2 and self.coefficients[0] == 0 and (rate := _poisson_rate(self.law)) is not None:
             return self._quadratic(rate, *self.coefficients[1:3])
         form = f"degree {degree}{'' if self.coefficients[0] == 0 else ' with a constant term'}"
@@ -152,8 +157,8 @@ class Image(Law):
         p, zeta = inner.psi.subs(Q, b * Q), inner.chi.subs(Q, b * Q)
         psi = sp.cancel(sp.together((1 + p) * (1 + a * zeta / b) - 1))
         chi = sp.factor(sp.cancel(sp.together(zeta / (b + a * zeta))))
-        if inner.branch is None or inner.branch.factors:
-            return Uniformization(psi, chi, None)
+        if inner.branch is None or inner.branch.factors or a.is_negative:
+            return Uniformization(psi, chi, None)  # the test of the branch is for laws on [0, ∞)
         leaves = tuple(_rescaled(leaf, b) for leaf in inner.branch.leaves)
         return Uniformization(psi, chi, Branch(leaves, chi))
 
@@ -169,6 +174,8 @@ class Image(Law):
         second = sp.together(1 + total / t - a2 * Q)
         psi = sp.cancel(sp.together(first / (1 + a2 * t * Q) - 1))
         chi = Q / (first * second)
+        if a1.is_negative:
+            return Uniformization(psi, chi, None)
         return Uniformization(psi, chi, Branch((LeafPair(total, product, t),), chi))
 
 
@@ -182,13 +189,6 @@ def _rescaled(leaf: Leaf | LeafPair, b: sp.Expr) -> Leaf | LeafPair:
     if isinstance(leaf, Leaf):
         return Leaf(leaf.point.subs(Q, b * Q), leaf.value.subs(Q, b * Q))
     return LeafPair(leaf.total.subs(Q, b * Q), leaf.product.subs(Q, b * Q), leaf.rate)
-
-
-def _image_of_atoms(image: Image) -> Law:
-    weights: dict[sp.Expr, sp.Expr] = {}
-    for location, weight in image.atoms():
-        weights[location] = weights.get(location, sp.Integer(0)) + weight
-    return Discrete(tuple(weights), tuple(weights.values()))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,13 @@
+"""Keys of fewer coordinates than tokens leave directions that they do not reach. With 16 heads and γ_K = 1/4 these
+three quarters of the directions have a band of their own."""
+
+from fractions import Fraction
+
+import freeattn as fa
+from freeattn.report import save_law_plot
+
+spec = fa.Attention.from_ratios(gamma_key=Fraction(1, 4), n_heads=16, output="attention")
+law = fa.law(spec)
+draws = [fa.sample(spec.with_sizes(512), seed).equivalent for seed in (0, 1)]
+save_law_plot(law, "two_bands.svg", samples=draws, log=True)
+print("masses of the bands:", [round(mass, 12) for mass in law.band_masses])

@@ -1,0 +1,140 @@
+"""What a sweep goes over, from the texts of the command line: FIELD=VALUES, or the lines of a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import freeattn
+from freeattn.cli.group import describe
+from freeattn.cli.numbers import exact_number
+from freeattn.cli.options import LAYER_FIELDS, SWITCHES
+from freeattn.cli.spec import CHOICES, build_spec, flag
+from freeattn.errors import FreeattnError, InputError
+
+__all__ = ["layers", "read_grid", "read_records"]
+
+_LISTS = ("heads", "feature_eigenvalues", "feature_weights")  # values hold commas: they are parted by semicolons
+_WORDS = ("init", "none")  # in place of numbers, where the option takes them
+_MOST = 1_000_000
+_FORM = "FIELD=VALUES, such as beta=0.5:2:0.25 or d_key=32,64,128"
+
+Texts = dict[str, str]
+
+
+def read_grid(given: Sequence[str]) -> list[Texts]:
+    """All combinations of the values of several fields, the last one fastest.
+
+    A range FIRST:LAST:STEP is computed exactly and includes its end when it is hit.
+
+    Raises:
+        InputError: for a field that a layer does not have or that is given twice, and values that cannot be read.
+    """
+    values: dict[str, list[str]] = {}
+    for text in given:
+        name, sign, rest = text.partition("=")
+        field = _field(text, name)
+        if not sign or not rest.strip():
+            raise InputError("over", text, _FORM)
+        if field in values:
+            raise InputError("over", text, f"each field once; {field} is given twice")
+        parts = rest.split(";" if field in _LISTS else ",")
+        values[field] = [value for part in parts for value in _values(text, field, part.strip())]
+    if math.prod(map(len, values.values())) > _MOST:
+        raise InputError("over", " ".join(given), f"at most {_MOST} combinations")
+    return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
+
+
+def read_records(path: str) -> list[Texts]:
+    """One combination for each line of a CSV file whose first line names the fields.
+
+    Raises:
+        InputError: for a file that cannot be read so.
+    """
+    try:
+        with Path(path).open(newline="", encoding="utf-8") as handle:
+            first, *lines = list(csv.reader(handle)) or [[]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError("records", path, f"a CSV file that can be read ({error})") from None
+    fields = [_field(f"{path}: {name}", name, "records") for name in first]
+    lines = [line for line in lines if line]
+    if not fields or not lines or len(set(fields)) < len(fields) or any(len(line) != len(fields) for line in lines):
+        raise InputError("records", path, "a CSV file: a line of fields, each once, then lines of as many values")
+    checked = ([_one(path, field, text.strip(), "records") for field, text in zip(fields, line, strict=True)]
+               for line in lines)
+    return [dict(zip(fields, line, strict=True)) for line in checked]
+
+
+def layers(preset: str | None, options: Mapping[str, Any], combinations: Sequence[Texts]) -> list[Any]:
+    """A `SweepPoint` for each combination: the layer of preset and options with these values put in.
+
+    Raises:
+        InputError: for a field that is an option too, or a preset that does not exist.
+    """
+    for field in combinations[0]:
+        if options.get(field) not in (None, False):
+            raise InputError("over", field, f"a field without an option of its own; {flag(field)} is given too")
+    if preset is not None and preset not in {known.name for known in freeattn.architectures()}:
+        build_spec(preset, options)  # refuses it, with the nearest names
+    return [_point(preset, options, texts) for texts in combinations]
+
+
+def _point(preset: str | None, options: Mapping[str, Any], texts: Texts) -> Any:
+    changed = {**options, **{field: _switched(field, text) for field, text in texts.items() if text}}
+    shown = {field: _shown(text) for field, text in texts.items()}
+    try:
+        return freeattn.SweepPoint(shown, build_spec(preset, changed))
+    except FreeattnError as error:
+        return freeattn.SweepPoint(shown, None, describe(error))
+
+
+def _field(text: str, name: str, option: str = "over") -> str:
+    field = name.strip().removeprefix("--").replace("-", "_")
+    if field not in LAYER_FIELDS:
+        form = f"{_FORM}; FIELD is" if option == "over" else "fields of a layer:"
+        raise InputError(option, text, f"{form} one of {', '.join(LAYER_FIELDS)}")
+    return field
+
+
+def _values(text: str, field: str, part: str) -> Iterator[str]:
+    ends = part.split(":")
+    if field in _LISTS or len(ends) == 1:
+        yield _one(text, field, part)
+        return
+    if len(ends) != 3:
+        raise InputError("over", text, "a range as FIRST:LAST:STEP")
+    first, last, step = (Fraction(exact_number("over", end)) for end in ends)
+    count = int((last - first) / step) + 1 if step else 0
+    if not 0 < count <= _MOST or (last - first) * step < 0:
+        raise InputError("over", text, f"a range from FIRST to LAST by a STEP towards it, at most {_MOST} values")
+    yield from (str(first + number * step) for number in range(count))
+
+
+def _one(text: str, field: str, value: str, option: str = "over") -> str:
+    """One value, checked as far as it can be without the rest of the layer; an empty one in records is not given."""
+    if not value and option == "records":
+        return value
+    names = CHOICES.get(field) or (("on", "off") if field in SWITCHES else None)
+    if names is not None and value not in names:
+        raise InputError(option, text, f"values of {field} among {', '.join(names)}")
+    if names is None and field not in _LISTS and value not in _WORDS:
+        exact_number(option, value)
+    return value
+
+
+def _switched(field: str, text: str) -> str | bool:
+    return text == "on" if field in SWITCHES else text
+
+
+def _shown(text: str) -> int | float | str | None:
+    """A value as it stands in the table: numbers as numbers."""
+    try:
+        number = exact_number("over", text)
+    except InputError:
+        return text or None
+    return number if isinstance(number, int) else float(number)
