@@ -11,6 +11,7 @@ take seconds; laws made of them have at most 20 digits (`check_digits`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -21,7 +22,7 @@ from freeattn.model.quantities import is_symbolic
 from freeattn.model.rows import row_moment
 from freeattn.model.scores import ScoreFunction
 
-__all__ = ["Thetas", "check_digits", "thetas"]
+__all__ = ["Thetas", "check_digits", "theta_slopes", "thetas"]
 
 _GUARD_DIGITS = 10  # cancellation in E g² − (E g)² and rounding of some hundred quadrature terms
 _PANELS_PER_SIDE = 8
@@ -123,16 +124,9 @@ def _to_context(value: Any, context: Any) -> Any:
 
 def _by_quadrature(scores: ScoreFunction, beta: Any, context: Any, digits: int) -> tuple[Thetas, bool]:
     """θ₁ and θ₂, and whether the integrals themselves have at least half of the digits."""
-    nodes = _nodes(scores, beta, context, digits)
-    if scores.normalized and any(scores.value(beta * x, context) < 0 for x in nodes):
-        raise InputError("scores", scores.name, "a positive function when rows are normalized")
-
     tiny = context.mpf(10) ** (-digits)
-    sums = None if scores.kinks else _trapezoidal(scores, beta, context, nodes[-1], tiny)
-    (mean, slope, square), errors = sums or _gauss_legendre(scores, beta, context, nodes)
+    (mean, slope, square), errors = _expectations(scores, beta, context, digits, _MOMENTS)
     scale = mean if scores.normalized else context.one
-    if scores.normalized and not mean > 0:
-        raise InputError("scores", scores.name, "a positive function when rows are normalized")
     if abs(slope) <= tiny * context.sqrt(square):
         slope = context.zero  # an even function: θ₂ = 0 exactly, not a rounding error squared
     theta_1 = (square - mean**2) / scale**2
@@ -145,17 +139,71 @@ def _by_quadrature(scores: ScoreFunction, beta: Any, context: Any, digits: int) 
 
 
 Sums = tuple[tuple[Any, ...], tuple[Any, ...]]
+Weights = tuple[Callable[[Any, Any], Any], ...]  # of χ and f(βχ)
+
+_MOMENTS: Weights = (lambda _, f: f, lambda x, f: x * f, lambda _, f: f * f)
+_SLOPES: Weights = (
+    *_MOMENTS, lambda x, f: (x * x - 1) * f, lambda x, f: (x**3 - 2 * x) * f, lambda x, f: (x * x - 1) * f * f
+)
 
 
-def _trapezoidal(scores: ScoreFunction, beta: Any, context: Any, reach: Any, tiny: Any) -> Sums | None:
-    """(E f, E χf, E f²) and the last changes of them, by steps halved until they settle; None when they do not."""
+def theta_slopes(scores: ScoreFunction, beta: Any, digits: int) -> tuple[Any, Any]:
+    """∂θ₁/∂β and ∂θ₂/∂β by quadrature, about `digits` of them.
+
+    For y = βχ the density φ(y/β)/β is differentiated, so that f may have kinks and jumps:
+
+        β ∂_β E F(βχ) = E (χ² − 1) F(βχ),        β ∂_β E χ f(βχ) = E (χ³ − 2χ) f(βχ).
+
+    Raises:
+        ConvergenceError, InputError: as `thetas`.
+    """
+    working = digits + _EXTRA_DIGITS[1]
+    context = own_context(working + _GUARD_DIGITS)
+    point = _to_context(beta, context)
+    sums, errors = _expectations(scores, point, context, working, _SLOPES)
+    mean, slope, square, *changes = sums
+    mean_change, slope_change, square_change = (change / point for change in changes)
+    limit = context.mpf(10) ** (-digits)
+    if not sum(errors) <= limit * square:
+        raise ConvergenceError(
+            f"quadrature of the score function {scores.name!r}", float(sum(errors) / square), float(limit),
+            "declare every point where the function is not smooth in kinks=…, or ask for fewer digits",
+        )
+    theta_1, theta_2 = square - mean**2, slope**2
+    first, second = square_change - 2 * mean * mean_change, 2 * slope * slope_change
+    if not scores.normalized:
+        return first, second
+    return tuple((d - 2 * t * mean_change / mean) / mean**2 for d, t in ((first, theta_1), (second, theta_2)))
+
+
+def _expectations(scores: ScoreFunction, beta: Any, context: Any, digits: int, weights: Weights) -> Sums:
+    """Expectations of weights and estimates of their errors.
+
+    Raises:
+        InputError: where rows cannot be normalized.
+    """
+    nodes = _nodes(scores, beta, context, digits)
+    if scores.normalized and any(scores.value(beta * x, context) < 0 for x in nodes):
+        raise InputError("scores", scores.name, "a positive function when rows are normalized")
+    tiny = context.mpf(10) ** (-digits)
+    sums = None if scores.kinks else _trapezoidal(scores, beta, context, nodes[-1], tiny, weights)
+    found = sums or _gauss_legendre(scores, beta, context, nodes, weights)
+    if scores.normalized and not found[0][0] > 0:
+        raise InputError("scores", scores.name, "a positive function when rows are normalized")
+    return found
+
+
+def _trapezoidal(
+    scores: ScoreFunction, beta: Any, context: Any, reach: Any, tiny: Any, weights: Weights
+) -> Sums | None:
+    """Expectations and the last changes of them, by steps halved until they settle; None when they do not."""
     step = context.one / _FIRST_STEP
     last = int(reach / step) + 1
     points = [k * step for k in range(-last, last + 1)]
     before = None
     for _ in range(_HALVINGS):
         values = [(scores.value(beta * x, context), context.npdf(x), x) for x in points]
-        terms = [(f * p, x * f * p, f * f * p) for f, p, x in values]
+        terms = [[weight(x, f) * p for weight in weights] for f, p, x in values]
         sums = [step * context.fsum(part) for part in zip(*terms, strict=True)]
         if before is not None:
             sums = [old / 2 + new for old, new in zip(before, sums, strict=True)]
@@ -168,7 +216,7 @@ def _trapezoidal(scores: ScoreFunction, beta: Any, context: Any, reach: Any, tin
     return None
 
 
-def _gauss_legendre(scores: ScoreFunction, beta: Any, context: Any, nodes: list[Any]) -> Sums:
+def _gauss_legendre(scores: ScoreFunction, beta: Any, context: Any, nodes: list[Any], weights: Weights) -> Sums:
     """The same with estimates of the errors, on panels."""
 
     @cache
@@ -178,7 +226,7 @@ def _gauss_legendre(scores: ScoreFunction, beta: Any, context: Any, nodes: list[
     def expectation(weight: Any) -> tuple[Any, Any]:
         return context.quad(lambda x: weight(x, at(x)[0]) * at(x)[1], nodes, error=True, method="gauss-legendre")
 
-    found = [expectation(weight) for weight in (lambda _, f: f, lambda x, f: x * f, lambda _, f: f * f)]
+    found = [expectation(weight) for weight in weights]
     return tuple(value for value, _ in found), tuple(error for _, error in found)
 
 

@@ -36,7 +36,7 @@ from freeattn.theory.rank import atoms_of
 from freeattn.theory.splitting import alive, exact_values
 from freeattn.theory.weights import as_fmpq
 
-__all__ = ["ExactWords", "engine_of", "words_law"]
+__all__ = ["ExactWords", "engine_of", "symbols_held", "words_law"]
 
 _DOUBLE_DIGITS = 17
 _ENDLESS = 40  # h = 10^40 stands for infinitely many heads
@@ -187,7 +187,7 @@ def _values(
     given, kinds = checked_sizes(expression, sizes), symbols_of(expression)
     left_out = set(kinds) - set(given)
     if left_out:
-        needed = {str(symbol) for symbol in _symbols(dyson_of(expression, of))}
+        needed = {str(symbol) for symbol in symbols_held(dyson_of(expression, of))}
         if missing := sorted(left_out & needed):
             raise InputError("sizes", None, f"a number for each of {', '.join(missing)}")
         given |= dict.fromkeys(left_out, 1)
@@ -198,7 +198,7 @@ def _values(
     return tuple((s, as_expression(given[str(s)])) for s in sorted(symbols, key=str))
 
 
-def _symbols(system: DysonSystem) -> set[sp.Symbol]:
+def symbols_held(system: DysonSystem) -> set[sp.Symbol]:
     """The symbols that the equation holds."""
     values = [term.weight for term in system.terms] + [share for share, _ in system.outputs]
     values += [system.copies_below(p, 0) for p in range(len(system.pencil.blocks))]

@@ -9,7 +9,7 @@ and at a soft edge x = −λ, where P = P_w = 0, ∂x/∂p = P_p/P_λ. Polynomia
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -20,6 +20,8 @@ from flint import fmpq
 from freeattn.errors import ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.precision import new_context, own_context
+from freeattn.model.quadrature import theta_slopes, thetas
+from freeattn.model.scores import ScoreFunction
 from freeattn.numerics.compile import evaluate, fraction_of, rational_value
 from freeattn.numerics.exact import exact_law
 from freeattn.theory import symbols as sym
@@ -28,7 +30,7 @@ from freeattn.theory.exact_moments import mean_one_moments
 from freeattn.theory.mean_one import scalar_equation
 from freeattn.theory.transforms import Law
 
-__all__ = ["ImplicitEquation", "Slopes"]
+__all__ = ["ImplicitEquation", "Slopes", "ThetaRates", "theta_rates"]
 
 _NAMES = {
     "gamma_key": sym.GAMMA_KEY, "gamma_value": sym.GAMMA_VALUE, "gamma_out": sym.GAMMA_OUT,
@@ -63,20 +65,24 @@ class ImplicitEquation:
     def __post_init__(self) -> None:
         if not isinstance(self.spec, Attention) or not self.spec.covered_by_transforms:
             raise NotCoveredError(
-                "derivatives with respect to ratios of this law: they are available for layers with a closed law "
-                "(like heads on orthogonal input, values independent of the keys or equal to them)"
+                "derivatives with respect to ratios of this law: they are available for layers of attention, and for "
+                "expressions in letters whose sizes are symbols"
             )
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
         """Names of the parameters that the law depends on; n_heads at fixed ratios of total widths to tokens.
 
-        beta is among them where θ₁ and θ₂ have closed forms.
+        θ's of finite rows are not differentiated by beta.
         """
         have = {symbol for symbol, _ in law_of(self.spec).values}
-        if self.spec.scores.exact_thetas(sym.BETA, sp) is not None:
+        if self.spec.scores.n_tokens is None:
             have.add(sym.C)
         return tuple(name for name, symbol in _NAMES.items() if symbol in have)
+
+    def out_change(self, parameter: str) -> int:
+        """∂γ_O/∂p."""
+        return int(parameter == "gamma_out")
 
     def change(self, parameter: str, penalty: Any, w: Any, digits: int) -> Any:
         """∂w/∂p at λ and w(λ), which are real or complex, to about `digits`."""
@@ -97,8 +103,8 @@ class ImplicitEquation:
         point, value = context.convert(penalty), context.convert(w)
         return {name: _evaluated(tables[name], point, value, context) for name in names}
 
-    def edge(self, parameter: str, x: Any, near: float, digits: int) -> Any:
-        """∂x/∂p of a soft edge x of the law of mean one; `near` is w = 1 + x m close to it.
+    def edge(self, parameter: str, x: Any, near: Callable[[], float], digits: int) -> Any:
+        """∂x/∂p of a soft edge x of the law of mean one; `near` gives w = 1 + x m close to it.
 
         w there is the double root: Newton for P_w = 0.
 
@@ -107,7 +113,7 @@ class ImplicitEquation:
         """
         self._check(parameter)
         context = own_context(digits + _GUARD_DIGITS)
-        point, w, tables = -context.convert(x), context.mpf(near), _tables(self.spec, parameter, digits)
+        point, w, tables = -context.convert(x), context.mpf(near()), _tables(self.spec, parameter, digits)
         tolerance = context.mpf(10) ** -digits
         for _ in range(_STEPS):
             step = _evaluated(tables["w"], point, w, context) / _evaluated(tables["ww"], point, w, context)
@@ -138,7 +144,9 @@ class ImplicitEquation:
     def _chain(self, parameter: str, digits: int) -> Any:
         """1, or dc/dβ."""
         context = own_context(digits + _GUARD_DIGITS)
-        return _as_number(context, _slope_of_c(self.spec, digits)) if parameter == "beta" else context.one
+        if parameter != "beta":
+            return context.one
+        return _as_number(context, theta_rates(self.spec.scores, self.spec.beta, digits + _GUARD_DIGITS).ratio)
 
 
 def _as_number(context: Any, value: fmpq) -> Any:
@@ -178,12 +186,28 @@ def _numbers(spec: Attention, digits: int) -> Mapping[sp.Symbol, fmpq]:
     return {**numbers, sym.C: numbers[sym.THETA_2]}
 
 
+class ThetaRates(NamedTuple):
+    """∂/∂β of θ₁, θ₂ and c = θ₂/θ₁."""
+
+    theta_1: fmpq
+    theta_2: fmpq
+    ratio: fmpq
+
+
 @lru_cache(maxsize=256)
-def _slope_of_c(spec: Attention, digits: int) -> fmpq:
-    exact = spec.scores.exact_thetas(sym.BETA, sp)
-    assert exact is not None  # or beta is not among the parameters
-    slope = sp.diff(sp.sympify(exact[1]) / sp.sympify(exact[0]), sym.BETA)
-    return rational_value(slope.subs(sym.BETA, sp.sympify(spec.beta)), digits + _GUARD_DIGITS)
+def theta_rates(scores: ScoreFunction, beta: Any, digits: int) -> ThetaRates:
+    """From closed forms, where there are any, else by quadrature."""
+    exact = scores.exact_thetas(sym.BETA, sp)
+    if exact is not None:
+        first, second = map(sp.sympify, exact)
+        slopes = (sp.diff(value, sym.BETA) for value in (first, second, second / first))
+        return ThetaRates(*(rational_value(slope.subs(sym.BETA, sp.sympify(beta)), digits) for slope in slopes))
+    values, (first, second) = thetas(scores, beta, digits), theta_slopes(scores, beta, digits)
+    context = own_context(digits + _GUARD_DIGITS)
+    theta_1, theta_2 = context.mpf(values.theta_1), context.mpf(values.theta_2)
+    ratio = (second - theta_2 / theta_1 * first) / theta_1
+    rates = (sp.Float(rate, digits + _GUARD_DIGITS) for rate in (first, second, ratio))
+    return ThetaRates(*(rational_value(rate, digits) for rate in rates))
 
 
 def _derived(terms: Mapping[tuple[int, ...], fmpq], place: int) -> dict[tuple[int, ...], fmpq]:

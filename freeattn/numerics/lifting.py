@@ -85,6 +85,11 @@ class Lifting:
         return self._found[self.layout.entries]
 
     @property
+    def traces(self) -> Integers:
+        """u, component by component."""
+        return self._found[self.layout.traces].reshape(self.layout.algebra.components, -1)
+
+    @property
     def point(self) -> int:
         """z, when it is an unknown."""
         return int(self._found[-1])

@@ -24,7 +24,7 @@ from freeattn.numerics.precise_integrals import PreciseIntegrals, as_number
 from freeattn.numerics.precise_traces import PreciseTraces
 from freeattn.numerics.real_axis import BAND, GAP, Axis
 from freeattn.numerics.refinement import refined_density, sharpened
-from freeattn.numerics.stretches import Stretch, find_stretches
+from freeattn.numerics.stretches import GapInsideError, Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
 from freeattn.numerics.trace_equation import ChordDensities, TraceEquation
 
@@ -45,14 +45,6 @@ _DOUBLE_EDGES = 20  # digits up to which an edge is rounded to a double afterwar
 _EDGE_ULPS = 4  # of x: an edge given as a double
 _NEAR_ENDS = 1e-2  # angle from the ends of a band within which the series of the panels is accurate
 _RESOLVED = 1e-11  # of panels: near x = 0 terms cancel and ρ keeps fewer digits than elsewhere
-
-
-class _GapInsideError(BranchError):
-    """Points in a gap that the grid has not seen."""
-
-    def __init__(self, points: Array) -> None:
-        self.points = points
-        super().__init__(f"x = {points[0]:.17g} lies in a gap inside a band")
 
 
 class NetworkEngine(PanelEngine):
@@ -99,7 +91,7 @@ class NetworkEngine(PanelEngine):
                 try:
                     found = find_stretches(self._axis, size, signed, refine, self._extra)
                     sharp = all(stretch.sharp for stretch in found)
-                    stretches = found if sharp else tuple(sharpened(s, self._traces(_DOUBLE_EDGES)) for s in found)
+                    stretches = found if sharp else tuple(sharpened(s, self.traces_to(_DOUBLE_EDGES)) for s in found)
                     panels = tuple(self._panels_of(stretch) for stretch in stretches)
                     total = sum(panel.mass for panel in panels)
                     if abs(total - mass) <= _MASS_TOLERANCE:
@@ -107,7 +99,7 @@ class NetworkEngine(PanelEngine):
                     last = BranchError(
                         f"the bands found hold mass {total:.12g} instead of {mass:.12g}: one is missing or wrong"
                     )
-                except _GapInsideError as gap:
+                except GapInsideError as gap:
                     self._extra, last = np.concatenate([self._extra, gap.points]), gap
                     continue
                 except (BranchError, ConvergenceError) as error:
@@ -132,7 +124,7 @@ class NetworkEngine(PanelEngine):
         try:
             return build_panels(band_map, solved, _RESOLVED)
         except ConvergenceError:  # panels do not resolve rounding: more digits where doubles keep few
-            precise = self._traces(_DOUBLE_EDGES)
+            precise = self.traces_to(_DOUBLE_EDGES)
             return build_panels(band_map, lambda x, start: solved(x, start, precise), _RESOLVED)
 
     @property
@@ -163,7 +155,7 @@ class NetworkEngine(PanelEngine):
         if not good.all():
             status, u[~good] = self._axis.classify(x[~good])
             if (status == GAP).any():
-                raise _GapInsideError(x[~good][status == GAP])
+                raise GapInsideError(x[~good][status == GAP])
             if not (status == BAND).all():
                 raise BranchError(f"no physical root at x = {x[~good][status != BAND][0]:.17g} inside a band")
         return u, self._output(u, x.astype(complex)).imag / np.pi
@@ -176,7 +168,7 @@ class NetworkEngine(PanelEngine):
         return self._bands[digits]
 
     def _bands_to(self, digits: int) -> tuple[Band, ...]:
-        zero, half = self._traces(digits).context.zero, Fraction(1, 2)
+        zero, half = self.traces_to(digits).context.zero, Fraction(1, 2)
 
         def edge(fold: Fold | None, order: Fraction) -> Edge:
             if fold is not None:
@@ -186,7 +178,7 @@ class NetworkEngine(PanelEngine):
         return tuple(Band(edge(s.left, s.order), edge(s.right, s.order)) for s in self._stretches)
 
     def _edge_to(self, fold: Fold, digits: int) -> Any:
-        precise = self._traces(digits)
+        precise = self.traces_to(digits)
         try:
             return precise.fold(fold)
         except ConvergenceError:
@@ -359,29 +351,34 @@ class NetworkEngine(PanelEngine):
 
     # Any precision -------------------------------------------------------------------------------------------------
 
-    def _traces(self, digits: int) -> PreciseTraces:
+    def traces_to(self, digits: int) -> PreciseTraces:
+        """Solutions to some digits from those in doubles."""
         if digits not in self._precise:
             guard = _GUARD_DIGITS + digits + self._cancelling
             self._precise[digits] = PreciseTraces(self._tables(digits + guard), self._equation, digits, guard)
         return self._precise[digits]
 
     @np.errstate(all="ignore")  # as above
-    def stieltjes_to(self, z: Any, digits: int) -> Any:
-        precise = self._traces(digits)
+    def start_at(self, z: Any, digits: int) -> tuple[PreciseTraces, Complex | Array, Any]:
+        """What finds the solution at z, or at its conjugate above the axis: to digits, from doubles, at that point."""
+        precise = self.traces_to(digits)
         number = as_number(precise.context, z)
         rounded = complex(number)
         if precise.context.im(number) == 0:
             u = self._on_axis(np.array([rounded.real]))[0]
-            return precise.stieltjes(u if np.any(u.imag) else u.real, precise.context.re(number))
+            return precise, u if np.any(u.imag) else u.real, precise.context.re(number)
         if rounded.imag == 0:
             raise InputError("z", str(z), "a real z, or an imaginary part that a double can hold")
         upper = number if rounded.imag > 0 else precise.context.conj(number)
-        start = self._descent.solve(np.array([complex(upper)]))[0]
-        m = precise.stieltjes(start, upper)
-        return m if rounded.imag > 0 else precise.context.conj(m)
+        return precise, self._descent.solve(np.array([complex(upper)]))[0], upper
+
+    def stieltjes_to(self, z: Any, digits: int) -> Any:
+        precise, start, point = self.start_at(z, digits)
+        m = precise.stieltjes(start, point)
+        return m if precise.context.im(as_number(precise.context, z)) >= 0 else precise.context.conj(m)
 
     def density_to(self, x: Any, digits: int) -> Any:
-        precise = self._traces(digits)
+        precise = self.traces_to(digits)
         point = as_number(precise.context, x)
         for panel, stretch, band in zip(self.panels, self._stretches, self.bands(digits), strict=True):
             if band.left.x < point < band.right.x:
@@ -392,7 +389,7 @@ class NetworkEngine(PanelEngine):
 
     def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
         if digits not in self._integrals:
-            context = self._traces(digits).context
+            context = self.traces_to(digits).context
             self._integrals[digits] = PreciseIntegrals(
                 context, self.bands(digits), lambda x: self.density_to(x, digits), context.mpf(10) ** (-digits)
             )

@@ -57,7 +57,6 @@ class PreciseTraces:
         self._most = int((digits + guard) * _BITS_PER_DIGIT)
         self._spare = int(digits * _BITS_PER_DIGIT)
 
-    @np.errstate(all="ignore")  # numbers that are not finite do not converge
     def stieltjes(self, start: Numbers, z: Any) -> Any:
         """m(z) of the root next to a solution in doubles; its imaginary part has the digits asked for too.
 
@@ -65,6 +64,16 @@ class PreciseTraces:
             ConvergenceError: when corrections stop shrinking.
             BranchError: when they lead away from the start.
         """
+        return self._output(*self._solution(start, z))
+
+    def traces(self, start: Numbers, z: Any) -> list[Any]:
+        """The unknowns of that root; errors as for `stieltjes`."""
+        lifting, system = self._solution(start, z)
+        parts = self._unknowns(lifting, system)
+        return list(map(self.context.mpc, *parts)) if len(parts) == 2 else parts[0]
+
+    @np.errstate(all="ignore")  # numbers that are not finite do not converge
+    def _solution(self, start: Numbers, z: Any) -> tuple[Lifting, Balanced]:
         algebra = COMPLEX if np.iscomplexobj(start) else REAL
         place = [binary_of(part) for part in (z.real, z.imag)[: algebra.components]]
         rounded = complex(z) if algebra is COMPLEX else float(z.real)
@@ -77,15 +86,19 @@ class PreciseTraces:
         lifting = self._lifting(layout, system, chord, wanted, place)
         lifting.begin(chord.start(traces))
         _lifted(lifting, chord, wanted, rounded)
-        return self._output(lifting, system)
+        return lifting, system
 
-    @np.errstate(all="ignore")
     def fold(self, fold: Fold) -> Any:
         """The edge x to full precision.
 
         Raises:
             ConvergenceError, BranchError: as `stieltjes`.
         """
+        return self.fold_traces(fold)[0]
+
+    @np.errstate(all="ignore")
+    def fold_traces(self, fold: Fold) -> tuple[Any, list[Any]]:
+        """The edge and the unknowns there; errors as for `stieltjes`."""
         count, unit = self._sparse.count, int(np.frexp(fold.x)[1])
         system, layout = self._balanced(fold.traces, fold.x), self._layout(DUAL)
         sizes = np.exp2(-system.units.traces.astype(float))
@@ -100,7 +113,7 @@ class PreciseTraces:
         lifting = self._lifting(layout, system, chord, self._bits, [(1, unit)], frame.gauge * sizes)
         lifting.begin(chord.start(traces, fold.x / 2.0**unit))
         _lifted(lifting, chord, self._bits, fold.x)
-        return self._number(lifting.point, unit - lifting.bits)
+        return self._number(lifting.point, unit - lifting.bits), self._unknowns(lifting, system)[0]
 
     # Small steps -----------------------------------------------------------------------------------------------
 
@@ -148,6 +161,11 @@ class PreciseTraces:
             total = sum(m * entry << e - least for (m, _), entry, e in terms)
             parts.append(self._number(total, least - lifting.bits))
         return self.context.mpc(*parts) if len(parts) == 2 else parts[0]
+
+    def _unknowns(self, lifting: Lifting, system: Balanced) -> list[list[Any]]:
+        """u from balanced units, component by component."""
+        exponents = (-lifting.bits - system.units.traces).tolist()
+        return [[self._number(int(u), e) for u, e in zip(part, exponents, strict=True)] for part in lifting.traces]
 
     def _number(self, mantissa: int, exponent: int) -> Any:
         return self.context.make_mpf(from_man_exp(mantissa, exponent, self.context.prec, "n"))

@@ -14,7 +14,7 @@ import sympy
 
 import freeattn as fa
 from freeattn.errors import ConvergenceError, InputError
-from freeattn.model.quadrature import thetas
+from freeattn.model.quadrature import theta_slopes, thetas
 from freeattn.model.scores import ScoreFunction, as_scores
 
 DIGITS = 25
@@ -45,6 +45,26 @@ def test_closed_forms_agree_with_quadrature(name: str, beta: Any) -> None:
     assert close(numeric.theta_1, exact.theta_1)
     assert close(numeric.theta_2, exact.theta_2)
     assert numeric.error <= CONTEXT.mpf(10) ** -DIGITS * max(exact.theta_1, 1)
+
+
+@pytest.mark.parametrize("name", SAME_FUNCTION)
+def test_slopes_by_quadrature(name: str) -> None:
+    exact, same = SAME_FUNCTION[name]
+    beta = sympy.Symbol("beta")
+    point, closed = Fraction(7, 5), exact.exact_thetas(beta, sympy)
+    assert closed is not None
+    for found, value in zip(theta_slopes(same, point, DIGITS), closed, strict=True):
+        expected = sympy.N(sympy.diff(value, beta).subs(beta, sympy.Rational(7, 5)), 40)
+        assert close(found, CONTEXT.mpf(expected._to_mpmath(160)), DIGITS - 1)
+
+
+def test_slopes_beside_a_jump() -> None:
+    """The θ's of a step at 1 change with β by the density at 1/β."""
+    step = fa.Entrywise(lambda x, m: m.convert(int(x > 1)), kinks=(1,))
+    (first, second), edge = theta_slopes(step, Fraction(2), DIGITS), CONTEXT.mpf(1) / 2
+    mass, density = CONTEXT.ncdf(-edge), CONTEXT.npdf(edge)
+    assert close(first, (1 - 2 * mass) * density / 4)
+    assert close(second, 2 * density * density * edge / 4)
 
 
 @pytest.mark.parametrize(("scores", "theta_1", "theta_2"), [

@@ -101,7 +101,7 @@ def test_infinitely_many_heads_keep_small_traces() -> None:
 
 def parts(name: str, digits: int) -> tuple[Any, PreciseTraces]:
     engine = law_of(name)._engine
-    return engine, engine._traces(digits)
+    return engine, engine.traces_to(digits)
 
 
 @pytest.mark.parametrize("algebra", [REAL, COMPLEX, DUAL])
