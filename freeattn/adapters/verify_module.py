@@ -30,7 +30,7 @@ from freeattn.evidence.against_law import Finding, finding, rows_of
 from freeattn.evidence.compare import LawTable, Spectrum, as_spectrum
 from freeattn.evidence.criteria import criteria_against_law
 from freeattn.evidence.draws import number_of_draws
-from freeattn.evidence.finite_size import finite_size, reliable_beta
+from freeattn.evidence.finite_size import finite_size
 from freeattn.evidence.verify import CONFIDENCE
 from freeattn.evidence.weights import blas_threads, named_seed
 from freeattn.evidence.written import as_text, verdict
@@ -197,9 +197,8 @@ def _squared_singular_values(centered: Array) -> Spectrum:
 
 
 def _warnings(spec: Attention, behaviour: Behaviour, source: TokenSource) -> Iterator[str]:
-    bound = reliable_beta(source.n_tokens)
-    if float(spec.beta) > bound:
-        yield f"beta = {float(spec.beta):.4g} is above sqrt(log n)/2 = {bound:.4g}: few tokens dominate each row"
+    if spec.dominated_rows is not None:
+        yield spec.dominated_rows
     if behaviour.causal:
         yield "causal mask: each token sees the ones before it, which the law does not model"
     if behaviour.rotary and "rotary positions" in spec.not_modelled:

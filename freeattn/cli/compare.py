@@ -14,6 +14,7 @@ from freeattn.cli.numbers import exact_number
 from freeattn.cli.options import json_option, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import named_layer
+from freeattn.cli.warnings import warn_of_the_limit
 from freeattn.errors import InputError
 from freeattn.report.numbers import number_text
 
@@ -26,6 +27,7 @@ _EPILOG = """\b
 Examples:
   freeattn compare bert-base bert-large --n-tokens 512
   freeattn compare bert-base bert-base:n_heads=6,d_key=128,d_value=128 --n-tokens 512 --json
+  freeattn compare llama-2-7b path/to/config.json --n-tokens 2048
 """
 
 
@@ -39,9 +41,10 @@ Examples:
 def compare_command(
     layers: Sequence[str], penalty: str, noise: str, level: str, as_json: bool, **options: Any
 ) -> None:
-    """Ratios, parameters, mean, edges, atom and predictions of several layers.
+    """Tokens, ratios, beta, parameters, mean, edges, atom and predictions of several layers.
 
-    A layer is a preset, or a preset with fields of its own, NAME:FIELD=VALUE,FIELD=VALUE,…; options hold for all.
+    A layer is a preset or the config.json of a model, with fields of its own as NAME:FIELD=VALUE,FIELD=VALUE,…;
+    options hold for all.
     Predictions are those of the law of mean one.
     """
     if len(layers) < 2:
@@ -50,23 +53,31 @@ def compare_command(
         name: float(exact_number(name, text))
         for name, text in (("penalty", penalty), ("noise", noise), ("level", level))
     }
-    specs = [named_layer(text, options).spec for text in layers]
-    found = [freeattn.predict.summary(freeattn.law(spec), **settings) for spec in specs]
+    read = [named_layer(text, options) for text in layers]
+    found = [freeattn.predict.summary(freeattn.law(one.spec), **settings) for one in read]
+    warn_of_the_limit([one.spec for one in read], layers)
     if as_json:
         records = [
-            {"layer": text, "spec": spec.to_dict(), **numbers}
-            for text, spec, numbers in zip(layers, specs, found, strict=True)
+            {"layer": text, **one.record(), **numbers}
+            for text, one, numbers in zip(layers, read, found, strict=True)
         ]
         click.echo(dump_json({"version": freeattn.__version__, **settings, "layers": records}))
         return
     rows = [(name, *(_text(numbers[name]) for numbers in found)) for name in found[0]]
     shown = ", ".join(f"{name} {value:g}" for name, value in settings.items())
-    click.echo(report.render(report.rows_table(f"Laws of mean one: {shown}", ("", *layers), rows)), nl=False)
+    table = report.rows_table(f"Laws of mean one: {shown}", ("", *layers), rows)
+    notes = [
+        f"{text}: {line}" for text, one in zip(layers, read, strict=True)
+        for line in (*one.lines, *report.not_modelled_lines(one.spec))
+    ]
+    click.echo(report.render(table, *notes), nl=False)
 
 
 def _text(value: Any) -> str:
     if value is None:
         return "none"
+    if isinstance(value, tuple):
+        return ", ".join(_text(one) for one in value)
     if isinstance(value, Fraction) and len(str(value)) <= _LONGEST_EXACT:
         return str(value)
     return str(value) if isinstance(value, int) else number_text(value, _SHOWN_DIGITS)

@@ -12,7 +12,8 @@ from freeattn import report
 from freeattn.cli.numbers import exact_numbers
 from freeattn.cli.options import json_option, preset_argument, spec_options
 from freeattn.cli.records import dump_json
-from freeattn.cli.spec import build_spec, flag
+from freeattn.cli.spec import Layer, build_layer, flag
+from freeattn.cli.warnings import warn_of_the_limit
 from freeattn.report.numbers import number_text
 
 __all__ = ["predict_command"]
@@ -61,7 +62,7 @@ def ridge_command(
     preset: str | None, penalty: Sequence[Any], noise: Sequence[Any], as_json: bool, **options: Any
 ) -> None:
     """Effective degrees of freedom and coefficient error of ridge regression, and the best penalty for each noise."""
-    law = freeattn.law(build_spec(preset, options))
+    layer, law = _layer_and_law(preset, options)
     predict = freeattn.predict
     best = [predict.best_penalty(law, variance) for variance in noise]
     pairs = [(one, variance, False) for variance in noise for one in penalty]
@@ -75,14 +76,14 @@ def ridge_command(
         for one, variance, is_best in pairs
     ]
     if as_json:
-        click.echo(dump_json({**_head(law, preset), "gamma_out": float(law.spec.gamma_out), "ridge": rows}))
+        click.echo(dump_json({**_head(layer, preset), "gamma_out": float(law.spec.gamma_out), "ridge": rows}))
         return
     lines = [
         (*(_text(row[name]) for name in ("penalty", "noise", "degrees_of_freedom", "ridge_error")),
          "best" if row["best"] else "") for row in rows
     ]
     columns = ("penalty", "noise", "degrees of freedom", "ridge error", "")
-    _show(preset, law, columns, lines, left=0)
+    _show(preset, layer, columns, lines, left=0)
 
 
 @predict_command.command("flow", short_help="Training loss of gradient flow.", epilog="""\b
@@ -99,7 +100,7 @@ def flow_command(
     preset: str | None, t: Sequence[Any], level: Sequence[Any] | None, as_json: bool, **options: Any
 ) -> None:
     """Relative training loss of gradient flow at given times, its plateau, and times at which it has given levels."""
-    law = freeattn.law(build_spec(preset, options))
+    layer, law = _layer_and_law(preset, options)
     plateau = 1 - freeattn.predict.rank_fraction(law)
     losses = [(float(time), freeattn.predict.flow_loss(law, float(time))) for time in t]
     if level is None:
@@ -111,11 +112,11 @@ def flow_command(
             "loss": [{"t": time, "loss": loss} for time, loss in losses],
             "arrival": [{"level": one, "t": time} for one, time in arrivals],
         }
-        click.echo(dump_json({**_head(law, preset), **record}))
+        click.echo(dump_json({**_head(layer, preset), **record}))
         return
     lines = [("loss at t", _text(time), _text(loss)) for time, loss in losses]
     lines += [("time of loss", _text(one), _text(time)) for one, time in arrivals]
-    _show(preset, law, ("", "at", "value"), [*lines, ("plateau", "", _text(plateau))])
+    _show(preset, layer, ("", "at", "value"), [*lines, ("plateau", "", _text(plateau))])
 
 
 @predict_command.command("shape", short_help="Condition number and effective ranks.", epilog="""\b
@@ -128,16 +129,25 @@ Examples:
 @json_option
 def shape_command(preset: str | None, as_json: bool, **options: Any) -> None:
     """Condition number, effective ranks, and the gap between the leading singular value and the bulk."""
-    law = freeattn.law(build_spec(preset, options))
+    layer, law = _layer_and_law(preset, options)
     found = freeattn.predict.shape_numbers(law)
     if as_json:
-        click.echo(dump_json({**_head(law, preset), **found}))
+        click.echo(dump_json({**_head(layer, preset), **found}))
         return
-    _show(preset, law, ("", "", "value"), [(name, what, _text(found[name])) for name, what in _SHAPES.items()], left=2)
+    lines = [(name, what, _text(found[name])) for name, what in _SHAPES.items()]
+    _show(preset, layer, ("", "", "value"), lines, left=2)
 
 
-def _head(law: Any, preset: str | None) -> dict[str, Any]:
-    return {"version": freeattn.__version__, "preset": preset, "spec": law.spec.to_dict()}
+def _layer_and_law(preset: str | None, options: dict[str, Any]) -> tuple[Layer, Any]:
+    """The layer that is asked about and its law, with what does not hold for it said."""
+    layer = build_layer(preset, options)
+    law = freeattn.law(layer.spec)
+    warn_of_the_limit([layer.spec])
+    return layer, law
+
+
+def _head(layer: Layer, preset: str | None) -> dict[str, Any]:
+    return {"version": freeattn.__version__, "preset": layer.preset(preset), **layer.record()}
 
 
 def _text(value: Any) -> str:
@@ -145,7 +155,10 @@ def _text(value: Any) -> str:
 
 
 def _show(
-    preset: str | None, law: Any, columns: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1
+    preset: str | None, layer: Layer, columns: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1
 ) -> None:
-    title = f"{preset or 'Attention'}: output {law.spec.output}, law of mean one"
-    click.echo(report.render(report.rows_table(title, columns, lines, left=left)), nl=False)
+    spec = layer.spec
+    betas = ", ".join(_text(beta) for beta in spec.betas)
+    title = f"{preset or 'Attention'}: output {spec.output}, n_tokens {spec.n_tokens}, beta {betas}; law of mean one"
+    notes = (*layer.lines, *report.not_modelled_lines(spec))
+    click.echo(report.render(report.rows_table(title, columns, lines, left=left), *notes), nl=False)

@@ -50,6 +50,10 @@ class Layer(NamedTuple):
         """The name of the preset; None for a configuration file."""
         return None if self.config else name
 
+    def record(self) -> dict[str, Any]:
+        """Specification, what it rests on and what it leaves out, JSON-ready."""
+        return {"config": self.config, "spec": self.spec.to_dict(), "not_modelled": list(self.spec.not_modelled)}
+
 
 def build_spec(preset: str | None, options: Mapping[str, Any]) -> Attention:
     """The specification alone of `build_layer`."""

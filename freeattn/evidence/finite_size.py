@@ -30,7 +30,7 @@ from freeattn.model.quadrature import thetas
 from freeattn.model.rows import row_moment
 from freeattn.model.scores import ScoreFunction
 
-__all__ = ["FiniteSize", "few_tokens_loss", "finite_size", "participation", "reliable_beta"]
+__all__ = ["FiniteSize", "few_tokens_loss", "finite_size", "participation"]
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -78,11 +78,6 @@ def _of_head(spec: Attention, head: Heads) -> FiniteSize:
     spread = _kurtosis(scores, beta, n, theta_1) + _relative_variance(rows) + _relative_variance(columns)
     loss = 0.0 if spec.finite_size else few_tokens_loss(scores, beta, n, theta_1)
     return FiniteSize(loss=loss, gain=float(abs(rows.mean() / theta_1 - 1)), spread=spread)
-
-
-def reliable_beta(n_tokens: int) -> float:
-    """√(log n)/2: the inverse temperature above which softmax rows are dominated by few tokens."""
-    return math.sqrt(math.log(n_tokens)) / 2
 
 
 def few_tokens_loss(scores: ScoreFunction, beta: float, n_tokens: int, theta_1: float) -> float:

@@ -15,13 +15,12 @@ from scipy import stats
 from freeattn.evidence.compare import ComparableLaw, LawTable
 from freeattn.evidence.criteria import MOST, Allowance, Criterion, criteria, expected_effects
 from freeattn.evidence.draws import layer_draws, number_of_draws
-from freeattn.evidence.finite_size import FiniteSize, reliable_beta
+from freeattn.evidence.finite_size import FiniteSize
 from freeattn.evidence.finite_size import finite_size as size_effects
 from freeattn.evidence.sampling import Sample
 from freeattn.evidence.weights import check_sizes, named_seed
 from freeattn.evidence.written import as_text, verdict
 from freeattn.model.attention import Attention
-from freeattn.model.scores import Softmax
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.runs import Progress, Store
 
@@ -221,23 +220,22 @@ def _statistic(
 def _warnings(spec: Attention, size: FiniteSize, table: LawTable, draws: int) -> tuple[str, ...]:
     found = []
     delta, spread = expected_effects(table, size)
-    beta = max(float(family.beta) for family in spec.families)
     narrowest = min(family.d_key for family in spec.families)
-    n, bound = spec.n_tokens, reliable_beta(spec.n_tokens)
-    if isinstance(spec.scores.limiting, Softmax) and beta > bound:
+    dominated = spec.dominated_rows
+    if dominated is not None:
         mean = f"expect the mean of softmax about {size.loss:.1%} below the law, and"
         if spec.finite_size:
             mean = "the law has the mean of such rows; expect"
         found.append(
-            f"beta = {beta:.4g} is above sqrt(log n)/2 = {bound:.4g} at n_tokens = {n}: few tokens dominate each row; "
-            f"{mean} from beta = 1.5 on a different shape too (relative W1 of 0.04 to 0.09 once the means agree, "
-            "and more where no values and output map mix the rows)"
+            f"{dominated}; {mean} from beta = 1.5 on a different shape too (relative W1 of 0.04 to 0.09 once the means "
+            "agree, and more where no values and output map mix the rows)"
         )
     if max(delta, spread) > MOST:
         found.append(
-            f"finite-size effects above {MOST:.0%} are expected at n_tokens = {n}, d_key = {narrowest} (few tokens "
-            f"take {size.loss:.1%} of the mean, few key dimensions change it by {size.gain:.1%}, the second moment "
-            f"moves by {spread:.1%}); allowances stop at {MOST:.0%} each: a failure may only mean a layer too small"
+            f"finite-size effects above {MOST:.0%} are expected at n_tokens = {spec.n_tokens}, d_key = {narrowest} "
+            f"(few tokens take {size.loss:.1%} of the mean, few key dimensions change it by {size.gain:.1%}, the "
+            f"second moment moves by {spread:.1%}); allowances stop at {MOST:.0%} each: a failure may only mean a "
+            "layer too small"
         )
     if draws == 1:
         found.append("one draw gives no confidence interval")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from freeattn.errors import InputError
 from freeattn.model.checks import OUTPUTS, resolved
 from freeattn.model.conditions import law_quantities, open_conditions
+from freeattn.model.dominated_rows import dominated_rows
 from freeattn.model.forms import fields_from_form, form_of
 from freeattn.model.heads import Heads
 from freeattn.model.inputs import InputLaw, OrthogonalInput
@@ -136,6 +137,11 @@ class Attention:
         return (Heads(count=self.n_heads, d_key=self.d_key, d_value=d_value, beta=self.beta),)
 
     @property
+    def betas(self) -> tuple[Quantity, ...]:
+        """The different β of the heads: one, but for heads that do not have the same."""
+        return (self.beta,) if self.heads is None else tuple(dict.fromkeys(one.beta for one in self.families))
+
+    @property
     def beyond_transforms(self) -> tuple[str, ...]:
         """Names of the fields with which the layer leaves the closed laws (orthogonal input, values free or keys)."""
         ties = self.tie.output == "none" and self.tie.value in ("none", "key")
@@ -159,6 +165,11 @@ class Attention:
     def finite_size(self) -> bool:
         """True when θ₁ and θ₂ are those of rows of n_tokens tokens (`FiniteRows` scores)."""
         return self.scores.n_tokens is not None
+
+    @property
+    def dominated_rows(self) -> str | None:
+        """One line where few tokens dominate each row of softmax (β above √(log n)/2 in some head), else None."""
+        return dominated_rows(self.scores, self.betas, self.n_tokens)
 
     # Ratios ------------------------------------------------------------------------------------------------------
 

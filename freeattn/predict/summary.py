@@ -25,11 +25,11 @@ __all__ = ["shape_numbers", "summary"]
 
 
 def summary(law: SpectralLaw, *, penalty: float = 1e-4, noise: float = 0.1, level: float = 0.1) -> dict[str, Any]:
-    """Ratios, parameters, mean, edges and atom of a layer's law, and what is predicted from it.
+    """Sizes, ratios, β, parameters, mean, edges and atom of a layer's law, and what is predicted from it.
 
-    Edges and predictions are those of the law of mean one. None stands for what the layer does not have: a ridge error
-    without an output map, a time of arrival at a level that is not above the plateau, parameters without sizes, a gap
-    that is not covered.
+    Edges and predictions are those of the law of mean one; β is a tuple for heads that do not have the same. None
+    stands for what the layer does not have: a ridge error without an output map, a time of arrival at a level that is
+    not above the plateau, parameters without sizes, a gap that is not covered.
 
     Raises:
         InputError: for values that are not allowed.
@@ -39,7 +39,9 @@ def summary(law: SpectralLaw, *, penalty: float = 1e-4, noise: float = 0.1, leve
     bands = [(low / law.mean, high / law.mean) for low, high in law.edges]
     ratios = {name: getattr(spec, name, None) for name in ("gamma_key", "gamma_value", "gamma_out")}
     return {
+        "n_tokens": getattr(spec, "n_tokens", None),
         **ratios,
+        "beta": None if spec is None else spec.betas[0] if len(spec.betas) == 1 else spec.betas,
         "parameters": None if spec is None or spec.ratios else parameter_count(spec),
         "mean": law.mean,
         "left_edge": bands[0][0] if bands else None,

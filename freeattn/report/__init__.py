@@ -11,6 +11,7 @@ from typing import Any
 _HOME = {
     "architectures_table": "freeattn.report.tables",
     "law_tables": "freeattn.report.tables",
+    "not_modelled_lines": "freeattn.report.tables",
     "progress_on_stderr": "freeattn.report.progress",
     "render": "freeattn.report.tables",
     "reproduction_tables": "freeattn.report.tables",

@@ -15,8 +15,8 @@ from rich.text import Text
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "estimate_text", "later_fields", "law_tables", "render", "reproduction_tables",
-    "rows_table", "sharing_text", "spec_rows", "spectrum_tables", "verification_tables",
+    "architectures_table", "edge_kind", "estimate_text", "later_fields", "law_tables", "not_modelled_lines", "render",
+    "reproduction_tables", "rows_table", "sharing_text", "spec_rows", "spectrum_tables", "verification_tables",
 ]
 
 _PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
@@ -97,7 +97,7 @@ def law_tables(
         _numbers_table(law, normalized, digits, limit),
         _bands_table(law, normalized, digits),
         *(() if limit is None else (_bands_table(limit, limit.normalized(), digits, "Bands of the limit"),)),
-        *_not_modelled(law.spec),
+        *not_modelled_lines(law.spec),
     )
 
 
@@ -175,7 +175,8 @@ def _bands_table(law: Any, normalized: Any, digits: int, title: str = "Bands") -
     return table
 
 
-def _not_modelled(spec: Any) -> tuple[RenderableType, ...]:
+def not_modelled_lines(spec: Any) -> tuple[RenderableType, ...]:
+    """What the theory leaves out of a layer, in one line; nothing where it leaves nothing out."""
     return (Text("Not modelled: " + "; ".join(spec.not_modelled)),) if spec.not_modelled else ()
 
 
@@ -266,7 +267,7 @@ def verification_tables(verification: Any, preset: str | None = None) -> tuple[R
         estimates = (estimate_text(row, name) for name in names)
         allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
         table.add_row(row["statistic"], *estimates, allowed, _VERDICTS[row["passed"]])
-    return (table, _summary(verification), Text(_VERIFICATION_NOTE), *_not_modelled(spec))
+    return (table, _summary(verification), Text(_VERIFICATION_NOTE), *not_modelled_lines(spec))
 
 
 def spectrum_tables(verification: Any, title: str) -> tuple[RenderableType, ...]:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from freeattn.evidence.finite_size import few_tokens_loss, finite_size, participation, reliable_beta
+from freeattn.evidence.finite_size import few_tokens_loss, finite_size, participation
 from freeattn.model.attention import Attention
 from freeattn.model.scores import Entrywise, Linear, Softmax
 
@@ -79,7 +79,3 @@ def test_effects_are_finite_everywhere(beta, sizes):
     size = finite_size(layer(n_tokens=sizes[0], d_key=sizes[1], beta=beta))
     assert all(math.isfinite(value) and value >= 0 for value in (size.loss, size.gain, size.spread))
     assert size.loss <= 1
-
-
-def test_reliable_beta():
-    assert reliable_beta(512) == pytest.approx(1.2488, abs=1e-4)
