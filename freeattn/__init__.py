@@ -50,6 +50,7 @@ _HOME = {
     "verify": "freeattn.evidence.simulate",
     "html_report": "freeattn.findings.collect",
     "reproduce": "freeattn.evidence.reproduce",
+    "other_scales": "freeattn.evidence.reproduce",
     "converge": "freeattn.evidence.convergence",
     "sweep": "freeattn.evidence.sweep",
     "Sweep": "freeattn.evidence.sweep",

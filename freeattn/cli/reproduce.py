@@ -39,7 +39,7 @@ _LARGEST_SCALE = 1_000_000
 
 
 @click.command("reproduce", epilog=_EPILOG, short_help="Published tables and figures, simulated again.")
-@click.argument("figure")
+@click.argument("figure", required=False)
 @draws_option(0, 0, "Draws of each layer; 0: as many as the figure needs.")
 @seed_option("The same seed gives the same result.")
 @count_option(
@@ -54,7 +54,7 @@ _LARGEST_SCALE = 1_000_000
 )
 @click.pass_context
 def reproduce_command(
-    context: click.Context, /, figure: str, draws: int, seed: int, scale: int, workers: int | None, store: str,
+    context: click.Context, /, figure: str | None, draws: int, seed: int, scale: int, workers: int | None, store: str,
     as_json: bool, csv: str | None, plot: str | None, force: bool,
 ) -> None:
     """Compute a table or figure of arXiv 2610.10033 again: FIGURE is one of those below, or all.
@@ -64,13 +64,15 @@ def reproduce_command(
     the table says which. Finished draws are kept: an interrupted run goes on where it stopped.
     """
     if figure not in (*FIGURES, _ALL):
-        raise InputError("figure", figure, f"one of {', '.join((*FIGURES, _ALL))}")
+        raise InputError("figure", figure or "(not given)", f"one of {', '.join((*FIGURES, _ALL))}")
     names = FIGURES if figure == _ALL else (figure,)
     files = output_files(force, {"csv": csv, **_plot_files(plot, names)})
     if plot is not None:
         report.check_plot_file(plot)
     kept = freeattn.Store(store)
     say("note", f"finished draws are kept in {kept.path}")
+    if scale:
+        _say_other_scales(names, scale)
     with progress_of("drawing", 0) as progress:
         found = freeattn.reproduce(
             names, draws=draws or None, seed=seed, scale=scale or None, workers=workers, store=kept, progress=progress
@@ -83,6 +85,17 @@ def reproduce_command(
         parts = [part for one in found for part in report.reproduction_tables(one)]
         click.echo(report.render(*parts), nl=False)
     context.exit(0 if all(one.passed for one in found) else 1)
+
+
+def _say_other_scales(names: Sequence[str], scale: int) -> None:
+    """One line when the sizes of some layers cannot be divided by the scale that was asked for."""
+    found = freeattn.other_scales(names, scale)
+    if not found:
+        return
+    parts = []
+    for name, by_scale in found.items():
+        parts += [f"{name} ({', '.join(labels)}): {taken}" for taken, labels in by_scale.items()]
+    say("note", f"scale = {scale} does not divide all sizes; taken instead: {'; '.join(parts)}")
 
 
 def _plot_files(plot: str | None, names: Sequence[str]) -> dict[str, str | None]:

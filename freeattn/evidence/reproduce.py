@@ -20,7 +20,7 @@ from freeattn.evidence.verify import Estimate
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.runs import Progress, Store
 
-__all__ = ["FIGURES", "Reproduction", "Row", "reproduce"]
+__all__ = ["FIGURES", "Reproduction", "Row", "other_scales", "reproduce"]
 
 FIGURES: Mapping[str, Callable[[], Figure]] = {
     "table-d2": table_d2, "fig-2a": figure_2a, "fig-2c": figure_2c, "fig-2d": figure_2d, "fig-3a": figure_3a,
@@ -41,6 +41,7 @@ class Row:
         theory, printed_theory: from the law, and as printed.
         theory_agrees: whether the first is printed as the second; None when nothing is printed.
         simulated, half_width: mean over the draws, and its 95 % interval; None when nothing is simulated.
+        without_value: draws that do not have the quantity; with any the mean is None, and nothing passes.
         n_tokens, scale, draws: the size that was drawn, by how much it was divided, and how often.
         from_theory: (simulated − theory)/half-width.
         printed, printed_half_width: as measured there, at full size.
@@ -55,6 +56,7 @@ class Row:
     theory_agrees: bool | None
     simulated: float | None
     half_width: float | None
+    without_value: int | None
     n_tokens: int | None
     scale: int | None
     draws: int | None
@@ -67,11 +69,14 @@ class Row:
     def passed(self) -> bool | None:
         """The theory as printed, and the measurement within two intervals of the printed one; None: not judged.
 
-        A measurement that is printed without an interval is shown, and not judged.
+        A measurement that is printed without an interval is shown, and not judged; neither is a row some of whose draws
+        have no value, unless its theory is off.
         """
         verdicts = [] if self.theory_agrees is None else [self.theory_agrees]
         if self.from_printed is not None and self.printed_half_width is not None:
             verdicts.append(abs(self.from_printed) <= _MOST_INTERVALS)
+        if self.without_value and all(verdicts):
+            return None
         return all(verdicts) if verdicts else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,6 +169,22 @@ def reproduce(
     return tuple(plan.reproduction(results) for plan in plans)
 
 
+def other_scales(names: str | Iterable[str], scale: int) -> dict[str, dict[int, tuple[str, ...]]]:
+    """The layers that `reproduce` divides by another number than `scale`, which does not divide all their sizes.
+
+    By figure and number, the labels of the quantities that are measured on these layers.
+    """
+    found: dict[str, dict[int, tuple[str, ...]]] = {}
+    for name in _names(names):
+        for quantity in FIGURES[name]().quantities:
+            for case in quantity.cases:
+                _, taken = reduced(case.spec, scale)
+                if taken != scale:
+                    labels = found.setdefault(name, {}).get(taken, ())
+                    found[name][taken] = tuple(dict.fromkeys((*labels, quantity.label)))
+    return found
+
+
 def _names(names: str | Iterable[str]) -> list[str]:
     asked = [names] if isinstance(names, str) else list(names)
     for name in asked:
@@ -206,9 +227,11 @@ def _row(quantity: Quantity, found: Found) -> Row:
     agrees = None
     if theory is not None and quantity.printed_theory is not None:
         agrees = quantity.printed_theory.agrees(theory)
-    simulated, drawn = None, None
+    simulated, drawn, missing = None, None, None
     if quantity.measure is not None:
-        simulated = Estimate.of(found.measured(quantity.measure, *quantity.cases))
+        values = found.measured(quantity.measure, *quantity.cases)
+        missing = sum(math.isnan(value) for value in values)
+        simulated = None if missing else Estimate.of(values)
         drawn = found.drawn[quantity.cases[0]]
     printed = quantity.printed
     return Row(
@@ -216,7 +239,8 @@ def _row(quantity: Quantity, found: Found) -> Row:
         printed_theory=None if quantity.printed_theory is None else quantity.printed_theory.text,
         simulated=None if simulated is None else simulated.mean,
         half_width=None if simulated is None else simulated.half_width,
-        n_tokens=None if drawn is None else drawn.spec.n_tokens, scale=None if drawn is None else drawn.scale,
+        without_value=missing, n_tokens=None if drawn is None else drawn.spec.n_tokens,
+        scale=None if drawn is None else drawn.scale,
         draws=None if drawn is None else len(drawn.reads), from_theory=_in_intervals(simulated, theory, None),
         printed=None if printed is None else printed.text,
         printed_half_width=None if printed is None else printed.half_width,

@@ -94,7 +94,8 @@ class Quantity:
         label, name: the layer and the quantity, for the reader.
         cases: the layers that it is about.
         theory: from the laws of the cases; None when the theory has no value.
-        measure: from one draw of each case, with the same seed; None when nothing is simulated.
+        measure: from one draw of each case, with the same seed, NaN for a draw that does not have the quantity; None
+            when nothing is simulated.
         printed_theory, printed: what the publication prints for the two.
     """
 

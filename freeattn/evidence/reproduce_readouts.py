@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -243,10 +245,18 @@ def _measured_ratio(draws: Sequence[Draw]) -> float:
 
 
 def _measured_beta(draws: Sequence[Draw]) -> float:
-    """Where the logarithm of the ratio of one draw, taken as linear between the β that were drawn, is 0."""
+    """Where the logarithm of the ratio of one draw, taken as linear between the β that were drawn, is 0.
+
+    NaN when it changes its sign nowhere between them, or more than once.
+    """
     pairs = zip(draws[::2], draws[1::2], strict=True)
     logs = [float(np.log(_measured_ratio(pair))) for pair in pairs]
-    return float(np.interp(0.0, [-value for value in logs], [float(beta) for beta in _DRAWN_BETAS]))
+    points = list(zip(map(float, _DRAWN_BETAS), logs, strict=True))
+    crossings = [(left, right) for left, right in pairwise(points) if (left[1] > 0) != (right[1] > 0)]
+    if len(crossings) != 1:
+        return math.nan
+    (low, at_low), (high, at_high) = crossings[0]
+    return low + (high - low) * at_low / (at_low - at_high)
 
 
 def _ratio_panels(found: Found, cases: Mapping[Any, tuple[Case, ...]]) -> tuple[Panel, ...]:

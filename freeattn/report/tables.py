@@ -334,9 +334,9 @@ def reproduction_tables(reproduction: Any) -> tuple[RenderableType, ...]:
         table.add_row(
             row["label"], row["quantity"], _number_or_blank(row["theory"], f".{_THEORY_DIGITS}g"),
             row["printed_theory"] or "", _drawn_size(row), str(row["draws"] or ""),
-            _with_interval(row["simulated"], row["half_width"]),
+            _simulated(row),
             " ± ".join(filter(None, (row["printed"], _number_or_blank(row["printed_half_width"], ".3g")))),
-            *differences, "" if row["passed"] is None else _VERDICTS[row["passed"]],
+            *differences, "" if row["passed"] is None and not row["without_value"] else _VERDICTS[row["passed"]],
         )
     notes = _REPRODUCTION_NOTE + (_REDUCED if reproduction.reduced else "")
     return (table, Text(f"Setting: {reproduction.setting}."), Text(" ".join(filter(None, (reproduction.note, notes)))))
@@ -354,7 +354,11 @@ def _drawn_size(row: Any) -> str:
     return str(n) if scale == 1 else f"{n} = {n * scale}/{scale}"
 
 
-def _with_interval(mean: float | None, half_width: float | None) -> str:
+def _simulated(row: Any) -> str:
+    """The mean with its interval, or how many draws have no value."""
+    mean, half_width = row["simulated"], row["half_width"]
+    if row["without_value"]:
+        return f"none in {row['without_value']} of {row['draws']}"
     if mean is None:
         return ""
     return f"{mean:.4g}" if half_width is None else f"{mean:.4g} ± {half_width:.2g}"

@@ -39,6 +39,16 @@ def test_json_csv_and_the_store(run, tmp_path):
     assert "Setting: n = 4096" in table
 
 
+def test_a_scale_that_does_not_divide_the_sizes_is_said_first(run, monkeypatch):
+    monkeypatch.setitem(vars(freeattn), "reproduce", lambda *_, **__: ())
+    lines = run("reproduce", "fig-3b", "--scale", 100, "--json").err.splitlines()
+    assert lines[1] == (
+        "freeattn: note: scale = 100 does not divide all sizes; taken instead: "
+        "fig-3b (h = 2, h = 4, h = 8, h = 16, h = 32): 4"
+    )
+    assert len(run("reproduce", "fig-3b", "--scale", 64, "--json").err.splitlines()) == 1
+
+
 def test_a_number_that_is_not_the_printed_one_gives_code_1(run, monkeypatch):
     failed = SimpleNamespace(name="fig-2a", passed=False, to_dict=lambda: {"passed": False})
     monkeypatch.setitem(vars(freeattn), "reproduce", lambda *_, **__: (failed,))
@@ -72,6 +82,7 @@ def test_all_figures_have_a_file_each():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ([], "figure = (not given) is not allowed; expected one of table-d2, fig-2a"),
         (["fig-2b"], "figure = fig-2b is not allowed; expected one of table-d2, fig-2a"),
         (["fig-2a", "--scale", "1/2"], "scale = 1/2"),
         (["fig-2a", "--draws", "-1"], "draws = -1"),

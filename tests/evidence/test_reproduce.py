@@ -1,12 +1,14 @@
 """Reproduced tables and figures: theory as printed, small simulated runs, and runs that were interrupted."""
 
 import json
+import math
 import signal
 import subprocess
 import sys
 import time
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +17,10 @@ import freeattn as fa
 from freeattn.errors import InputError
 from freeattn.evidence import reproduce_draws
 from freeattn.evidence.published import FIGURE_2C_PEAKS, TABLE_D2, Printed
-from freeattn.evidence.reproduce import FIGURES
-from freeattn.evidence.reproduce_parts import reduced
-from freeattn.evidence.reproduce_readouts import _by_ratios, theory_ridge
+from freeattn.evidence.reproduce import FIGURES, _row
+from freeattn.evidence.reproduce_parts import Draw, Quantity, reduced
+from freeattn.evidence.reproduce_readouts import _by_ratios, _measured_beta, theory_ridge
+from freeattn.report.tables import _simulated
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -248,3 +251,43 @@ def test_simulated_loss_of_figure_2a_tends_to_the_law():
     assert plateau.simulated == pytest.approx(plateau.theory, rel=0.005)
     assert rows["h = 64", "loss at t = 100"].simulated == pytest.approx(0.0651, rel=0.1)
     assert rows["h = 128", "loss at t = 100"].simulated == pytest.approx(7.55e-5, rel=0.5)
+
+
+def crossing(*ratios):
+    """β of figure 2(d) where draws at β = 0.3, 0.56, 0.9 have these ratios of ridge errors."""
+    errors = [error for ratio in ratios for error in (ratio, 1.0)]
+    draws = [
+        Draw(SimpleNamespace(mean=1.0), SimpleNamespace(ridge_error=lambda *_, value=value: value)) for value in errors
+    ]
+    return _measured_beta(draws)
+
+
+def test_a_draw_without_a_crossing_has_no_beta():
+    assert crossing(2, 1.5, 1.5**-1) == pytest.approx(0.73)
+    assert crossing(4, 0.5, 0.4) == pytest.approx(0.3 + 0.26 * 2 / 3)
+    assert math.isnan(crossing(2, 1.5, 1.1))
+    assert math.isnan(crossing(0.9, 0.8, 0.7))
+    assert math.isnan(crossing(2, 0.5, 2))
+
+
+def test_a_row_with_such_a_draw_is_not_judged():
+    values = {"a": [0.5, math.nan], "b": [0.5, 0.6]}
+    rows = {}
+    for name, found in values.items():
+        drawn = SimpleNamespace(
+            measured=lambda *_, found=found: found, law=lambda _: None,
+            drawn={None: SimpleNamespace(spec=SimpleNamespace(n_tokens=8), scale=2, reads=found)},
+        )
+        quantity = Quantity(
+            label=name, name="beta", cases=(None,), theory=lambda _: 0.559, printed_theory=Printed("0.559"),
+            measure=lambda _: 0.0,
+        )
+        rows[name] = _row(quantity, drawn)
+    assert (rows["a"].simulated, rows["a"].without_value, rows["a"].passed) == (None, 1, None)
+    assert (rows["b"].simulated, rows["b"].without_value, rows["b"].passed) == (pytest.approx(0.55), 0, True)
+    assert _simulated(rows["a"].to_dict()) == "none in 1 of 2"
+
+
+def test_other_scales():
+    assert fa.other_scales("fig-3b", 64) == {}
+    assert fa.other_scales("fig-3b", 100) == {"fig-3b": {4: ("h = 2", "h = 4", "h = 8", "h = 16", "h = 32")}}
