@@ -9,11 +9,13 @@ import click
 
 import freeattn
 from freeattn import report
-from freeattn.cli.numbers import exact_numbers
+from freeattn.cli.group import CommandGroup
+from freeattn.cli.numbers import exact_number, exact_numbers
 from freeattn.cli.options import json_option, preset_argument, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, flag
 from freeattn.cli.warnings import warn_of_the_limit
+from freeattn.errors import InputError
 from freeattn.report.numbers import number_text
 
 __all__ = ["predict_command"]
@@ -43,9 +45,17 @@ def _list_option(field: str, default: str | None, help: str) -> _Option:
     )
 
 
-@click.group("predict", short_help="Ridge regression, gradient flow and shape, from the law.")
-def predict_command() -> None:
+@click.group("predict", cls=CommandGroup, invoke_without_command=True, epilog="""\b
+Examples:
+  freeattn predict ridge bert-base --n-tokens 512
+  freeattn predict flow bert-base --n-tokens 512 --t 1,10,100
+  freeattn predict shape path/to/config.json --n-tokens 512 --json
+""", short_help="Ridge regression, gradient flow and shape, from the law.")
+@click.pass_context
+def predict_command(context: click.Context, /) -> None:
     """Predictions from the law of a layer, all in the unit of the law of mean one."""
+    if context.invoked_subcommand is None:
+        raise InputError("command", "(not given)", ", ".join(predict_command.list_commands(context)))
 
 
 @predict_command.command("ridge", short_help="Coefficient error of ridge regression.", epilog="""\b
@@ -57,26 +67,30 @@ Examples:
 @spec_options
 @_list_option("penalty", "1e-4", "Penalties, in the unit of the law of mean one.")
 @_list_option("noise", "0.1", "Variances of the noise, the signal's being 1.")
+@click.option("--gamma-out", metavar="X", help="Directions of the targets over tokens, where the output has no map.")
 @json_option
 def ridge_command(
-    preset: str | None, penalty: Sequence[Any], noise: Sequence[Any], as_json: bool, **options: Any
+    preset: str | None, penalty: Sequence[Any], noise: Sequence[Any], gamma_out: str | None, as_json: bool,
+    **options: Any,
 ) -> None:
     """Effective degrees of freedom and coefficient error of ridge regression, and the best penalty for each noise."""
     layer, law = _layer_and_law(preset, options)
     predict = freeattn.predict
-    best = [predict.best_penalty(law, variance) for variance in noise]
+    given = None if gamma_out is None else exact_number("gamma_out", gamma_out)
+    best = [predict.best_penalty(law, variance, gamma_out=given) for variance in noise]
     pairs = [(one, variance, False) for variance in noise for one in penalty]
     pairs += [(one, variance, True) for one, variance in zip(best, noise, strict=True)]
     rows = [
         {
             "penalty": float(one), "noise": float(variance),
             "degrees_of_freedom": predict.degrees_of_freedom(law, float(one)),
-            "ridge_error": predict.ridge_error(law, float(one), float(variance)), "best": is_best,
+            "ridge_error": predict.ridge_error(law, float(one), float(variance), gamma_out=given), "best": is_best,
         }
         for one, variance, is_best in pairs
     ]
     if as_json:
-        click.echo(dump_json({**_head(layer, preset), "gamma_out": float(law.spec.gamma_out), "ridge": rows}))
+        gamma = float(law.spec.gamma_out if given is None else given)
+        click.echo(dump_json({**_head(layer, preset), "gamma_out": gamma, "ridge": rows}))
         return
     lines = [
         (*(_text(row[name]) for name in ("penalty", "noise", "degrees_of_freedom", "ridge_error")),

@@ -141,6 +141,10 @@ def _is_path(preset: str) -> bool:
 
 
 def _read_config(path: str, options: Mapping[str, Any]) -> Any:
+    name = os.path.basename(path).removesuffix(".json")
+    if not os.path.exists(path) and any(record.name == name for record in freeattn.architectures()):
+        hint = f"a file that exists; the preset of this name is {name}, without folder or .json"
+        raise InputError("config", path, hint)
     return freeattn.read_config(path, **{name: options.get(name) for name in _OF_CONFIGS})
 
 

@@ -79,7 +79,8 @@ def sweep_command(
         )
     warn_of_the_limit([point.spec for point in points if point.spec is not None])
     if table.errors:
-        say("note", f"{len(table.errors)} of {len(table.rows)} combinations have an error; the column error tells it")
+        has = "has" if len(table.errors) == 1 else "have"
+        say("note", f"{len(table.errors)} of {len(table.rows)} combinations {has} an error; the column error tells it")
     if "csv" in files:
         with files["csv"].writing() as path:
             write_csv(path, table.columns, [[_cell(row[name]) for name in table.columns] for row in table.rows])

@@ -8,7 +8,7 @@ each row and the mean falls short of the law; what counts is β/√log n. A mean
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,7 +142,7 @@ def converge(
     )
     return Convergence(
         scaled(spec, lengths[-1]) if spec.ratios is not None else spec, lengths, count, root,
-        tuple(distances(lengths, measured, tables)), identities, losses, notes,
+        tuple(distances(lengths, measured, tables)), identities, losses, (*notes, *_few(lengths, count)),
     )
 
 
@@ -189,6 +189,13 @@ def _tables(layers: Mapping[int, Attention]) -> dict[int, LawTable]:
     first = next(iter(layers.values()))
     common = None if first.finite_size else limiting_law(first)
     return {n: LawTable.of(common or limiting_law(layer), n) for n, layer in layers.items()}
+
+
+def _few(sizes: Sequence[int], draws: int) -> Iterator[str]:
+    """A note where rates rest on too little: two sizes test no power of n, two draws tell little of scatter."""
+    few = [f"two {what}" for what, count in (("sizes", len(sizes)), ("draws", draws)) if count == 2]
+    if few:
+        yield f"rates from {' and '.join(few)} are not meaningful: take three or more, better ten draws"
 
 
 def _identities(

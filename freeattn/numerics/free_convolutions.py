@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
+from freeattn.model.attention import Attention
+from freeattn.model.expression import Expression
 from freeattn.numerics.cauchy_sums import CauchySums
 from freeattn.numerics.convolution_engine import ConvolutionEngine
 from freeattn.numerics.exact import ExactLaw
@@ -37,30 +39,31 @@ __all__ = ["free_compression", "free_power", "free_product", "free_sum"]
 
 Array = NDArray[np.float64]
 
+_LAW = "a SpectralLaw, or what fa.law takes: an Attention, an expression in letters, or a law of freeattn.theory"
 _LEVELS = (np.arange(12) + 0.5) / 12  # quantiles near which a convolution is likely to have its bands
 
 
-def free_sum(first: Any, second: Any, *more: Any) -> SpectralLaw:
+def free_sum(*laws: Any) -> SpectralLaw:
     """μ ⊞ ν (⊞ …): the law of a + b for free self-adjoint a and b with the given laws.
 
     Each argument is a `SpectralLaw`, or anything that `law` takes. Law expressions whose sum has a rational curve are
     answered by it, others by subordination.
 
     Raises:
-        InputError: for a point mass, unless the sum has a rational curve.
+        InputError: for fewer than two laws, or what is none; for a point mass, unless the sum has a rational curve.
         NotCoveredError: when an argument has no numbers.
         BranchError, ConvergenceError: when the numbers fail their own checks.
     """
-    return _convolved(FreeSum, _sum, (first, second, *more))
+    return _convolved(FreeSum, _sum, laws)
 
 
-def free_product(first: Any, second: Any, *more: Any) -> SpectralLaw:
+def free_product(*laws: Any) -> SpectralLaw:
     """μ ⊠ ν (⊠ …): the law of √a·b·√a for free a, b ≥ 0 with the given laws on [0, ∞).
 
     Raises:
         InputError: for a law with support below 0, or a point mass; otherwise as `free_sum`.
     """
-    return _convolved(FreeProduct, _product, (first, second, *more))
+    return _convolved(FreeProduct, _product, laws)
 
 
 def free_power(law: Any, exponent: Any) -> SpectralLaw:
@@ -93,13 +96,15 @@ def free_compression(law: Any, t: Any) -> SpectralLaw:
 
 
 def _convolved(node: Any, pair: Any, arguments: tuple[Any, ...]) -> SpectralLaw:
+    if len(arguments) < 2:
+        raise InputError("laws", arguments, f"two laws or more, each {_LAW}")
     expressions = [_expression(argument) for argument in arguments]
     if all(expression is not None for expression in expressions):
         try:
             return law_of(node(tuple(expressions)))
         except (NotCoveredError, ConvergenceError, BranchError):
             pass  # no rational curve, or one whose numbers doubles do not resolve: by subordination
-    return reduce(pair, (_as_law(argument) for argument in arguments))
+    return reduce(pair, (_as_law(argument, "laws") for argument in arguments))
 
 
 def _expression(argument: Any) -> Law | None:
@@ -110,9 +115,11 @@ def _expression(argument: Any) -> Law | None:
     return argument if isinstance(argument, Law) else None
 
 
-def _as_law(argument: Any) -> SpectralLaw:
+def _as_law(argument: Any, field: str = "law") -> SpectralLaw:
     if isinstance(argument, SpectralLaw):
         return argument
+    if not isinstance(argument, (Attention, Expression, Law)):
+        raise InputError(field, argument, _LAW)
     try:
         return law_of(argument)
     except NotCoveredError:

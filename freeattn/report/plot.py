@@ -216,7 +216,7 @@ def _spreads(law: Any) -> bool:
 
 def _title(spec: Any, draws: int) -> str:
     parts = [f"{spec.name}", f"{spec.output}", f"n_tokens {spec.n_tokens}", f"β = {float(spec.beta):g}"]
-    return ", ".join(parts + ([f"{draws} draws"] if draws else []))
+    return ", ".join(parts + ([f"{draws} draw{'' if draws == 1 else 's'}"] if draws else []))
 
 
 def _draw_sample(ax: Any, view: DensityView, sample: NDArray[np.float64]) -> float:

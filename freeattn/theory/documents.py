@@ -39,6 +39,7 @@ _SECTION = """%% Written by derivations/%s.py. Needs freeattn.sty, and reference
 
 %s"""
 _COLLECTION = r"""%% Needs freeattn.sty and the sections that it reads. Written by derivations/build.py.
+%% Run LaTeX three times.
 \documentclass[titlepage]{article}
 \usepackage{amssymb}
 \usepackage{freeattn}

@@ -29,7 +29,7 @@ _BOXES = r"""% Needs amsmath.
 \providecommand{\boxplus}{\mathbin{\fboxsep=.6pt\fboxrule=.3pt\raisebox{.1ex}{\fbox{$\scriptstyle+$}}}}
 """
 _WITH_MACROS = "% Needs freeattn.sty, and references.bib for the citations.\n"
-_DOCUMENT = r"""\documentclass{article}
+_DOCUMENT = r"""\documentclass{article}  %% run LaTeX twice: it numbers references in the second run
 \usepackage{%s}
 \title{%s}
 \author{}

@@ -137,3 +137,11 @@ def test_finite_size_of_a_configuration(run):
     plain, dressed = (run("law", "config.json", "--json", *more).json for more in ((), ("--finite-size",)))
     assert dressed["limit"]["mean"] == plain["mean"]
     assert 0.9 * plain["mean"] < dressed["mean"] < plain["mean"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_missing_file_with_the_name_of_a_preset(run):
+    for path in ("llama-2-7b.json", "model/llama-2-7b.json"):
+        hint = "expected a file that exists; the preset of this name is llama-2-7b"
+        assert f"config = {path} is not allowed; {hint}" in run("law", path).line
+    assert "preset" not in run("law", "nothing.json").line

@@ -34,6 +34,7 @@ def test_text(run):
     assert "softmax-equivalent" in result.out
     assert "Mean of softmax below that of the law" in result.out
     assert "Self-test" not in result.out
+    assert "Note: rates from two sizes and two draws are not meaningful" in result.out
     assert "Note: the mean of e^(beta S) is not tested" in result.out
 
 

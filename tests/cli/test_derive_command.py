@@ -11,6 +11,7 @@ def test_latex_fragment_and_document(run):
     assert (fragment.code, fragment.err) == (0, "")
     assert r"\documentclass" not in fragment.out
     assert document.out.lstrip().startswith(r"\documentclass")
+    assert "% run LaTeX twice: it numbers" in document.out.splitlines()[0]
     assert r"\gamma" in fragment.out
 
 

@@ -30,6 +30,15 @@ def test_ridge(run, law):
     assert freeattn.Attention.from_dict(record["spec"]) == law.spec
 
 
+def test_ridge_without_an_output_map(run):
+    record = run("predict", "ridge", *BERT, "--output", "attention", "--gamma-out", "3/2", "--json").json
+    law = freeattn.law(freeattn.architecture("bert-base", n_tokens=512, output="attention"))
+    assert record["gamma_out"] == 1.5
+    first, best = record["ridge"]
+    assert first["ridge_error"] == pytest.approx(freeattn.predict.ridge_error(law, 1e-4, 0.1, gamma_out=1.5), rel=1e-13)
+    assert best["penalty"] == pytest.approx(0.15)
+
+
 def test_flow(run, law):
     record = run("predict", "flow", *BERT, "--t", "1,100", "--level", "1/2", "--json").json
     losses = freeattn.predict.flow_loss(law, [1, 100])
@@ -70,6 +79,10 @@ def test_compare(run, law):
         (("predict", "ridge", *BERT, "--penalty", "x"), "penalty = x is not allowed; expected a number such as"),
         (("predict", "ridge", *BERT, "--penalty", "-1"), "penalty = -1.0 is not allowed; expected finite numbers"),
         (("predict", "ridge", "bert-base", "--output", "attention", "--n-tokens", 512), "gamma_out = None"),
+        (("predict", "ridge", *BERT, "--gamma-out", "x"), "gamma_out = x is not allowed"),
+        (("predict", "ridge", *BERT, "--gamma-out", "2"), "expected nothing, or 3/2, which is that of the layer"),
+        (("predict", "bert-base"), "command = bert-base is not allowed; expected ridge, flow, shape"),
+        (("predict",), "command = (not given) is not allowed; expected ridge, flow, shape"),
         (("predict", "flow", *BERT, "--level", "0"), "level = 0.0 is not allowed; expected a number above"),
         (("predict", "flow", *BERT, "--t", "1,,2"), "t = '' is not allowed"),
         (("predict", "shape"), "preset = (not given)"),

@@ -151,3 +151,9 @@ def test_bad_records_are_refused_by_name(run, text, tmp_path):
 
 def test_an_unknown_preset_is_refused_as_everywhere(run):
     assert "nearest: bert-base" in run("sweep", "bert-bas", "--over", "beta=1").line
+
+
+def test_one_combination_with_an_error_has_one(run):
+    layer = ("bert-base", "--n-tokens", 64, "--n-kv-heads", 12, "--quantity", "mean")
+    err = run("sweep", *layer, "--over", "n_heads=12,7").err
+    assert err == "freeattn: note: 1 of 2 combinations has an error; the column error tells it\n"

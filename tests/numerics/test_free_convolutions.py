@@ -9,6 +9,7 @@ import pytest
 import sympy as sp
 
 import freeattn as fa
+from freeattn.errors import InputError
 from freeattn.numerics.cauchy_sums import CauchySums
 from freeattn.numerics.fixed_points import BAND, GAP, FixedPoints
 from freeattn.numerics.free_convolutions import _product, _sum
@@ -376,3 +377,13 @@ def test_points_of_a_band_where_one_law_is_narrow():
         assert list(status) == [GAP, BAND, BAND, BAND]
         m = points.output(x.astype(complex), omega)
         np.testing.assert_allclose(m.imag[1:] / np.pi, wide.density(x[1:]), rtol=1e-3)
+
+
+@pytest.mark.parametrize("convolve", [fa.free_sum, fa.free_product])
+def test_too_few_laws_and_what_is_none(convolve):
+    with pytest.raises(InputError, match=r"laws = .* is not allowed; expected two laws or more, each a SpectralLaw"):
+        convolve(SIGNS)
+    with pytest.raises(InputError, match=r"laws = 3 is not allowed; expected a SpectralLaw, or what fa.law takes"):
+        convolve(SIGNS, 3)
+    with pytest.raises(InputError, match="law = 3 is not allowed"):
+        fa.free_power(3, 2)

@@ -1,6 +1,7 @@
 """The grid of a law, and what a picture of it shows."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from freeattn.errors import InputError, MissingExtraError
 from freeattn.model.attention import Attention
 from freeattn.numerics.limiting import law as spectral_law
-from freeattn.report.plot import check_plot_file, density_rows, law_grid, plot_law, save_law_plot
+from freeattn.report.plot import _title, check_plot_file, density_rows, law_grid, plot_law, save_law_plot
 
 
 def test_grid_is_increasing_contains_soft_edges_and_has_the_size_asked_for(two_bands):
@@ -61,6 +62,11 @@ def test_law_without_bands_has_an_empty_grid():
         edge_exponents = ()
 
     assert law_grid(Point(), 100).size == 0
+
+
+def test_one_draw_is_no_plural():
+    spec = SimpleNamespace(name="x", output="mha", n_tokens=8, beta=1)
+    assert [_title(spec, draws).rpartition(", ")[2] for draws in (0, 1, 2)] == ["β = 1", "1 draw", "2 draws"]
 
 
 def test_plot_shows_density_bands_and_atom(law):

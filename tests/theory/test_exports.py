@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 import types
 from fractions import Fraction
 from pathlib import Path
@@ -214,6 +215,24 @@ def test_docstring_has_equation_normalization_and_citation() -> None:
     for words in ("ν = ρ_{γ_K} ⊠ MP_{1/h}", "m(z) = ∫ ν(dx)/(x − z)", "not divided by its mean", "arXiv 2610.10033",
                   "beta, d_key, d_out, d_value, n_heads, n_tokens"):
         assert words in text
+
+
+@pytest.mark.parametrize("values", [{}, {"beta": 1.0}])
+def test_docstring_has_a_usage_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, float]
+) -> None:
+    names: dict[str, Any] = dict(values)
+    spec = fa.Attention(n_tokens=8, d_model=8, n_heads=2, d_key=4, output="attention", beta=1)
+    source = derive(spec.replace(beta=sp.Symbol("beta", positive=True)) if values else spec).to_python()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "law", raising=False)
+    (tmp_path / "law.py").write_text(source, encoding="utf-8")
+    usage = module_of(source).__doc__.split("Usage, with this file as law.py:\n\n")[1].split("\n\n")[0]
+    statement, call = textwrap.dedent(usage).splitlines()
+    exec(statement, names)
+    densities, _ = eval(call, names)
+    assert len(densities) == 2
+    monkeypatch.delitem(sys.modules, "law")
 
 
 def test_laws_without_programs() -> None:

@@ -22,12 +22,22 @@ def python_source(program: CurveProgram | DysonProgram) -> str:
     else:
         body = _dyson(program, language, signature)
     units = "Arguments besides z or x are numbers: " + ", ".join(keywords) + "." if keywords else ""
+    notes = "\n\n".join(filter(None, (units, _usage(keywords))))
     return "\n".join([
-        '"""' + heading_text(program.heading, units).replace("\\", "\\\\") + '\n"""\n',
+        '"""' + heading_text(program.heading, notes).replace("\\", "\\\\") + '\n"""\n',
         "import cmath\nimport math\n\nimport numpy as np\n\n__all__ = [\"density\", \"stieltjes\"]\n",
         body,
         filled("python_follow", KEYWORDS=signature, ARGUMENTS=", ".join(f"{name}={name}" for name in keywords)),
     ])
+
+
+def _usage(keywords: list[str]) -> str:
+    """How the module is used, as a line to copy."""
+    numbers = "".join(f", {name}={name}" for name in keywords)
+    return (
+        "Usage, with this file as law.py:\n\n    from law import density, stieltjes\n"
+        f"    density([1.0, 2.0]{numbers}), stieltjes(1 + 1j{numbers})"
+    )
 
 
 def _assignments(inputs: Inputs, language: Python) -> str:
