@@ -74,9 +74,12 @@ def ridge_command(
     **options: Any,
 ) -> None:
     """Effective degrees of freedom and coefficient error of ridge regression, and the best penalty for each noise."""
-    layer, law = _layer_and_law(preset, options)
-    predict = freeattn.predict
     given = None if gamma_out is None else exact_number("gamma_out", gamma_out)
+    layer, law = _layer_and_law(preset, options)
+    if given is None and law.spec.gamma_out is None:
+        allowed = "the number of directions of the targets over tokens, by --gamma-out: this output has no map"
+        raise InputError("gamma_out", "(not given)", allowed)
+    predict = freeattn.predict
     best = [predict.best_penalty(law, variance, gamma_out=given) for variance in noise]
     pairs = [(one, variance, False) for variance in noise for one in penalty]
     pairs += [(one, variance, True) for one, variance in zip(best, noise, strict=True)]

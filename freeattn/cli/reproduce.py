@@ -94,8 +94,10 @@ def _say_other_scales(names: Sequence[str], scale: int) -> None:
         return
     parts = []
     for name, by_scale in found.items():
-        parts += [f"{name} ({', '.join(labels)}): {taken}" for taken, labels in by_scale.items()]
-    say("note", f"scale = {scale} does not divide all sizes; taken instead: {'; '.join(parts)}")
+        for taken, labels in by_scale.items():
+            which = f" ({', '.join(labels)})" if len(by_scale) > 1 else ""
+            parts.append(f"{taken} for {name}{which}")
+    say("note", f"scale = {scale} does not divide all sizes; sizes are divided by {'; '.join(parts)}")
 
 
 def _plot_files(plot: str | None, names: Sequence[str]) -> dict[str, str | None]:

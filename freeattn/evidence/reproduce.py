@@ -170,18 +170,18 @@ def reproduce(
 
 
 def other_scales(names: str | Iterable[str], scale: int) -> dict[str, dict[int, tuple[str, ...]]]:
-    """The layers that `reproduce` divides by another number than `scale`, which does not divide all their sizes.
+    """The figures some of whose layers `reproduce` divides by less than `scale`, which does not divide all their sizes.
 
-    By figure and number, the labels of the quantities that are measured on these layers.
+    By figure and by what a layer is divided by, the labels of what is measured on these layers.
     """
     found: dict[str, dict[int, tuple[str, ...]]] = {}
     for name in _names(names):
+        by_scale: dict[int, dict[str, None]] = {}
         for quantity in FIGURES[name]().quantities:
             for case in quantity.cases:
-                _, taken = reduced(case.spec, scale)
-                if taken != scale:
-                    labels = found.setdefault(name, {}).get(taken, ())
-                    found[name][taken] = tuple(dict.fromkeys((*labels, quantity.label)))
+                by_scale.setdefault(reduced(case.spec, scale)[1], {})[quantity.label] = None
+        if set(by_scale) - {scale}:
+            found[name] = {taken: tuple(labels) for taken, labels in by_scale.items()}
     return found
 
 

@@ -78,7 +78,7 @@ def test_compare(run, law):
     [
         (("predict", "ridge", *BERT, "--penalty", "x"), "penalty = x is not allowed; expected a number such as"),
         (("predict", "ridge", *BERT, "--penalty", "-1"), "penalty = -1.0 is not allowed; expected finite numbers"),
-        (("predict", "ridge", "bert-base", "--output", "attention", "--n-tokens", 512), "gamma_out = None"),
+        (("predict", "ridge", "bert-base", "--output", "attention", "--n-tokens", 512), "gamma_out = (not given)"),
         (("predict", "ridge", *BERT, "--gamma-out", "x"), "gamma_out = x is not allowed"),
         (("predict", "ridge", *BERT, "--gamma-out", "2"), "expected nothing, or 3/2, which is that of the layer"),
         (("predict", "bert-base"), "command = bert-base is not allowed; expected ridge, flow, shape"),

@@ -43,9 +43,9 @@ def test_a_scale_that_does_not_divide_the_sizes_is_said_first(run, monkeypatch):
     monkeypatch.setitem(vars(freeattn), "reproduce", lambda *_, **__: ())
     lines = run("reproduce", "fig-3b", "--scale", 100, "--json").err.splitlines()
     assert lines[1] == (
-        "freeattn: note: scale = 100 does not divide all sizes; taken instead: "
-        "fig-3b (h = 2, h = 4, h = 8, h = 16, h = 32): 4"
+        "freeattn: note: scale = 100 does not divide all sizes; sizes are divided by 4 for fig-3b"
     )
+    assert "4 for fig-3a (fixed widths); 2 for fig-3a (n_kv" in run("reproduce", "fig-3a", "--scale", 100, "--json").err
     assert len(run("reproduce", "fig-3b", "--scale", 64, "--json").err.splitlines()) == 1
 
 
