@@ -107,7 +107,8 @@ def test_parameters():
 def test_summary_leaves_out_what_is_not_there():
     found = summary(fa.law(FreePoisson(Fraction(1, 2))), level=0.3)
     assert [name for name, value in found.items() if value is None] == [
-        "gamma_key", "gamma_value", "gamma_out", "parameters", "ridge_error", "arrival_time", "spike_gap",
+        "n_tokens", "gamma_key", "gamma_value", "gamma_out", "beta", "parameters", "ridge_error", "arrival_time",
+        "spike_gap",
     ]
     full = summary(fa.law(SIZED))
     assert None not in full.values()
