@@ -9,10 +9,10 @@ import click
 
 import freeattn
 from freeattn import report
-from freeattn.cli.numbers import exact_numbers
 from freeattn.cli.options import json_option, preset_argument, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import build_spec, flag
+from freeattn.model.written_numbers import exact_numbers
 from freeattn.report.numbers import number_text
 
 __all__ = ["predict_command"]
