@@ -29,7 +29,7 @@ def read_spectrum(path: str | Path) -> Any:
     if file.suffix.lower() not in (".npy", *_TEXT):
         raise InputError("spectrum", str(path), f"a file that ends in .npy, {', '.join(_TEXT)}")
     if not file.is_file():
-        raise InputError("spectrum", str(path), "a file that exists")
+        raise InputError("spectrum", str(path), "a regular file that exists")
     try:
         size = file.stat().st_size
         if size > _MOST_BYTES:
@@ -66,6 +66,8 @@ def _from_text(file: Path) -> Any:
 
 def _number(file: Path, line: int, cell: str) -> float:
     try:
+        if "_" in cell or not cell.isascii():  # Python reads 1_000 and digits of other scripts
+            raise ValueError(cell)
         return float(cell)
     except ValueError:
         shown = cell if len(cell) <= 40 else f"{cell[:40]}…"

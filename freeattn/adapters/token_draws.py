@@ -83,8 +83,12 @@ def _given(inputs: Any, reading: ModuleReading) -> Array:
     allowed = f'"gaussian", "orthogonal", an input law, or finite numbers as n_tokens × {width}'
     if reading.cross or len(shape) != 2 or shape[1] != width or shape[0] < 1:
         raise InputError("inputs", f"an array of shape {shape}" if shape else inputs, allowed)
-    plain = inputs.detach().cpu().double().numpy() if hasattr(inputs, "detach") else inputs
-    tokens = np.array(plain, dtype=np.float64)
+    if hasattr(inputs, "detach") and not inputs.is_complex():
+        inputs = inputs.detach().cpu().double()  # numpy has no bfloat16
+    plain = np.asarray(inputs)
+    if plain.dtype.kind not in "iuf":
+        raise InputError("inputs", f"an array of {plain.dtype}", allowed)
+    tokens = plain.astype(np.float64)
     if not np.isfinite(tokens).all():
         raise InputError("inputs", "an array with NaN or infinity", allowed)
     return tokens

@@ -10,12 +10,12 @@ import click
 
 import freeattn
 from freeattn import report
-from freeattn.cli.numbers import exact_number
 from freeattn.cli.options import json_option, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import named_layer
 from freeattn.cli.warnings import warn_of_the_limit
 from freeattn.errors import InputError
+from freeattn.model.written_numbers import exact_number
 from freeattn.report.numbers import number_text
 
 __all__ = ["compare_command"]

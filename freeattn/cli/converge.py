@@ -9,7 +9,6 @@ import click
 import freeattn
 from freeattn import report
 from freeattn.cli.files import output_files
-from freeattn.cli.numbers import exact_numbers
 from freeattn.cli.options import (
     draws_option,
     file_options,
@@ -22,6 +21,7 @@ from freeattn.cli.options import (
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, table_rows, write_csv
 from freeattn.cli.spec import build_spec
+from freeattn.model.written_numbers import exact_numbers
 
 __all__ = ["converge_command"]
 

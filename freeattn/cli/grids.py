@@ -12,10 +12,10 @@ from typing import Any
 
 import freeattn
 from freeattn.cli.group import describe
-from freeattn.cli.numbers import exact_number
 from freeattn.cli.options import LAYER_FIELDS, SWITCHES
 from freeattn.cli.spec import CHOICES, build_spec, flag
 from freeattn.errors import FreeattnError, InputError
+from freeattn.model.written_numbers import exact_number
 
 __all__ = ["layers", "read_grid", "read_records"]
 
@@ -57,12 +57,12 @@ def read_records(path: str) -> list[Texts]:
         InputError: for a file that cannot be read so.
     """
     try:
-        with Path(path).open(newline="", encoding="utf-8") as handle:
-            first, *lines = list(csv.reader(handle)) or [[]]
+        with Path(path).open(newline="", encoding="utf-8-sig") as handle:
+            first, *lines = list(csv.reader(handle, strict=True)) or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError("records", path, f"a CSV file that can be read ({error})") from None
     fields = [_field(f"{path}: {name}", name, "records") for name in first]
-    lines = [line for line in lines if line]
+    lines = [line for line in lines if any(text.strip() for text in line)]
     if not fields or not lines or len(set(fields)) < len(fields) or any(len(line) != len(fields) for line in lines):
         raise InputError("records", path, "a CSV file: a line of fields, each once, then lines of as many values")
     checked = ([_one(path, field, text.strip(), "records") for field, text in zip(fields, line, strict=True)]
@@ -108,7 +108,7 @@ def _values(text: str, field: str, part: str) -> Iterator[str]:
         return
     if len(ends) != 3:
         raise InputError("over", text, "a range as FIRST:LAST:STEP")
-    first, last, step = (Fraction(exact_number("over", end)) for end in ends)
+    first, last, step = (Fraction(_checked_number(text, field, end, "over")) for end in ends)
     count = int((last - first) / step) + 1 if step else 0
     if not 0 < count <= _MOST or (last - first) * step < 0:
         raise InputError("over", text, f"a range from FIRST to LAST by a STEP towards it, at most {_MOST} values")
@@ -123,8 +123,17 @@ def _one(text: str, field: str, value: str, option: str = "over") -> str:
     if names is not None and value not in names:
         raise InputError(option, text, f"values of {field} among {', '.join(names)}")
     if names is None and field not in _LISTS and value not in _WORDS:
-        exact_number(option, value)
+        _checked_number(text, field, value, option)
     return value
+
+
+def _checked_number(text: str, field: str, value: str, option: str) -> int | Fraction:
+    """A number of a grid or of records; the error names them and the field."""
+    try:
+        return exact_number(option, value)
+    except InputError as error:
+        place = text if option == "over" else f"{text}: {field} = {value}"
+        raise InputError(option, place, f"{field} as {error.allowed}") from None
 
 
 def _switched(field: str, text: str) -> str | bool:

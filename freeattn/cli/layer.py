@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import freeattn
-from freeattn.cli.numbers import exact_number, exact_numbers
 from freeattn.errors import InputError
+from freeattn.model.written_numbers import exact_number, exact_numbers
 
 __all__ = ["COMPOUND", "composed_fields", "option_of"]
 

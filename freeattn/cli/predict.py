@@ -10,12 +10,12 @@ import click
 import freeattn
 from freeattn import report
 from freeattn.cli.group import CommandGroup
-from freeattn.cli.numbers import exact_number, exact_numbers
 from freeattn.cli.options import json_option, preset_argument, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, flag
 from freeattn.cli.warnings import warn_of_the_limit
 from freeattn.errors import InputError
+from freeattn.model.written_numbers import exact_number, exact_numbers
 from freeattn.report.numbers import number_text
 
 __all__ = ["predict_command"]

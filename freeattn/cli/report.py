@@ -12,11 +12,11 @@ import freeattn
 from freeattn import report
 from freeattn.cli.files import output_files
 from freeattn.cli.group import say
-from freeattn.cli.numbers import exact_number
 from freeattn.cli.options import count_option, json_option, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, flag, named_layer
 from freeattn.errors import InputError
+from freeattn.model.written_numbers import exact_number
 
 __all__ = ["report_command"]
 

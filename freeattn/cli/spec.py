@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import freeattn
 from freeattn.cli.layer import COMPOUND, composed_fields, option_of
-from freeattn.cli.numbers import exact_number
 from freeattn.errors import InputError
+from freeattn.model.written_numbers import exact_number
 
 if TYPE_CHECKING:  # the model loads when a specification is built, not for --help
     from freeattn.model.attention import Attention

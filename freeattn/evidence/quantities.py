@@ -10,13 +10,13 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, final
 
 from freeattn import predict
 from freeattn.errors import InputError
 from freeattn.evidence.verify import Verification
 from freeattn.model.attention import Attention
+from freeattn.model.written_numbers import exact_number
 
 __all__ = ["DEFAULT", "NAMES", "Quantity", "quantity", "simulated_columns", "simulated_values"]
 
@@ -101,7 +101,10 @@ def quantity(given: Quantity | str) -> Quantity:
         hint = f" (did you mean {near[0]}?)" if near else ""
         raise InputError("quantity", given, f"one of {', '.join(NAMES)}{hint}")
     needed, optional = _parameters(name)
-    arguments = dict(_argument(given, part) for part in rest.split(",")) if rest else {}
+    pairs = [_argument(given, part) for part in rest.split(",")] if rest else []
+    arguments = dict(pairs)
+    if len(arguments) < len(pairs):
+        raise InputError("quantity", given, "each argument once")
     for argument in arguments:
         if argument not in needed + optional:
             listed = ", ".join(needed + optional)
@@ -150,7 +153,7 @@ def _parameters(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _argument(given: str, part: str) -> tuple[str, int | float]:
     name, _, text = part.partition("=")
     try:
-        number = Fraction(text.strip())
-        return name.strip(), number.numerator if number.denominator == 1 else float(number)
-    except (ValueError, ZeroDivisionError, OverflowError):
+        number = exact_number("quantity", text)
+        return name.strip(), number if isinstance(number, int) else float(number)
+    except (InputError, OverflowError):
         raise InputError("quantity", given, "arguments as NAME=NUMBER between commas, such as penalty=0.01") from None

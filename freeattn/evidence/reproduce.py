@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, final
 
 from freeattn.errors import InputError
-from freeattn.evidence.draws import results_of
+from freeattn.evidence.draws import number_of_draws, results_of
 from freeattn.evidence.published import Printed
 from freeattn.evidence.reproduce_parts import Drawn, Figure, Found, Panel, Quantity, reduced
 from freeattn.evidence.reproduce_readouts import figure_2a, figure_2c, figure_2d
 from freeattn.evidence.reproduce_sharing import figure_3a, figure_3b
 from freeattn.evidence.reproduce_spectra import figure_d1, table_d2
 from freeattn.evidence.verify import Estimate
+from freeattn.evidence.weights import named_seed
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.runs import Progress, Store
 
@@ -158,12 +159,10 @@ def reproduce(
         TaskError: when a draw fails.
     """
     figures = [FIGURES[name]() for name in _names(names)]
-    for field, value in (("draws", draws), ("scale", scale)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise InputError(field, value, "a positive integer, or None for the choice of each figure")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError("seed", seed, "a non-negative integer")
-    plans = [_Plan(figure, scale, figure.draws if draws is None else draws, seed) for figure in figures]
+    if scale is not None and (isinstance(scale, bool) or not isinstance(scale, int) or scale < 1):
+        raise InputError("scale", scale, "a positive integer, or None for the choice of each figure")
+    count, root = None if draws is None else number_of_draws(draws, 1), named_seed(seed)
+    plans = [_Plan(figure, scale, figure.draws if count is None else count, root) for figure in figures]
     tasks = [task for plan in plans for task in plan.tasks()]
     results = iter(results_of(tasks, executor=executor, workers=workers, store=store, progress=progress))
     return tuple(plan.reproduction(results) for plan in plans)

@@ -37,6 +37,7 @@ MOST_VALUES = 1_000_000
 _NEGATIVE = 1e-6  # relative to the largest value: what single precision leaves of a zero, of either sign
 _SAME_UNITS = 0.2  # a ratio of means further from 1 is more often another unit than a deviation
 _LISTED = 20
+_FARTHEST = 1e75  # of the largest eigenvalue from 1, up or down: fourth powers stay in the range of doubles
 
 
 @final
@@ -155,9 +156,11 @@ def _checked(values: ArrayLike, singular_values: bool, zero_below: float | None)
     if array[low] < -max(_NEGATIVE, share) * high:
         allowed = "nonnegative numbers: singular values of M, or eigenvalues of M Mᵀ (not of a symmetric M itself)"
         raise InputError("values", f"{array[low]:.6g} at position {low}", allowed)
+    far = _FARTHEST ** (0.5 if singular_values else 1)
+    if high > far or 0 < high < 1 / far:
+        allowed = f"one from {1 / far:.1g} to {far:.1g}: take another unit"
+        raise InputError("values", f"a largest value of {high:.6g}", allowed)
     if singular_values:
-        if high > 1e150:
-            raise InputError("values", f"{high:.6g}", "singular values whose squares are doubles")
         return as_spectrum(np.maximum(array, 0) ** 2, share**2), share**2
     return as_spectrum(np.maximum(array, 0), share), share
 

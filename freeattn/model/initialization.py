@@ -32,6 +32,7 @@ _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _OVER_ROOT = re.compile(r"([0-9]+(?:\.[0-9]+)?)/sqrt\(([0-9]+)\)")
 _OVER_ROOT_OF_WIDTH = "1/sqrt(d_key)"
 
+_SERIES_TERMS = 16  # of terms below 2⁻ᵏ/k!
 _NOT_RANDOM = {
     "from-base-model": "its weights start from those of a smaller model, not at random",
     "mean-pooled-from-mha": "its heads are pooled from those of a trained model, not drawn at random",
@@ -152,9 +153,16 @@ def squared(field: str, text: str | None, d_key: int | None = None) -> Fraction:
 
 
 def truncated_variance(cutoff: float | None) -> float:
-    """Variance 1 − 2cφ(c)/(2Φ(c) − 1) of a standard normal law conditioned on |x| ≤ c (1 if no cutoff)."""
+    """Variance 1 − 2cφ(c)/(2Φ(c) − 1) of a standard normal law conditioned on |x| ≤ c (1 if no cutoff).
+
+    Below c = 1, where this cancels, ∫ x² e^{−x²/2} / ∫ e^{−x²/2} over [0, c] by the series of the exponential.
+    """
     if cutoff is None:
         return 1.0
+    if cutoff < 1:
+        terms = [(-(cutoff**2) / 2) ** k / math.factorial(k) for k in range(_SERIES_TERMS)]
+        square = sum(term / (2 * k + 3) for k, term in enumerate(terms))
+        return cutoff**2 * square / sum(term / (2 * k + 1) for k, term in enumerate(terms))
     density = math.exp(-(cutoff**2) / 2) / math.sqrt(2 * math.pi)
     return 1 - 2 * cutoff * density / math.erf(cutoff / math.sqrt(2))
 

@@ -100,9 +100,11 @@ class Sensitivities:
         return self._each(change)
 
     def arrival_time(self, level: Any) -> dict[str, Any]:
-        """∂t*/∂p where L(t*) = level < 1."""
+        """∂t*/∂p where L(t*) = level; 0 at level 1, where t* = 0 whatever the parameters are."""
         working = self._working
-        time = one_number("level", arrival_time(self.law, level, digits=working), working)
+        time = own_context(working).convert(arrival_time(self.law, level, digits=working))
+        if not time:
+            return self._each(lambda _: time)
         rate = PreciseLoss(self._law, working)(time, derivative=1)
         change = self._loss_changes(time)
         return self._each(lambda name: -change(name) / rate)

@@ -12,7 +12,7 @@ _MATH = {
     "ψ": r"\psi", "ζ": r"\zeta", "Π": r"\Pi", "Σ": r"\Sigma", "∞": r"\infty", "≤": r"\le", "≥": r"\ge", "→": r"\to",
     "↔": r"\leftrightarrow", "⊠": r"\boxtimes", "⊞": r"\boxplus", "√": r"\surd", "∫": r"\int", "·": r"\cdot", "−": "-",
     "⊥": r"\perp", "ᵀ": "^{T}", "∼": r"\sim", "~": r"\sim", "<": "<", ">": ">", "=": "=", "…": r"\dots",
-    "×": r"\times", "°": r"^{\circ}",
+    "×": r"\times", "°": r"^{\circ}", "‖": r"\|",
     **{character: f"^{{{k}}}" for k, character in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
     **{character: f"_{{{k}}}" for k, character in enumerate("₀₁₂₃₄₅₆₇₈₉")},
 }

@@ -240,6 +240,14 @@ def test_unequal_widths_have_a_law_for_orthogonal_tokens():
     assert fa.verify_module(module, 100, inputs="orthogonal", reset="own", draws=3).passed
 
 
+@pytest.mark.parametrize("inputs", [
+    np.ones((8, 128)) * 1j, torch.ones(8, 128) * 1j, np.array([["a"] * 128] * 8), np.full((8, 128), None),
+])
+def test_tokens_that_are_not_real_numbers_are_refused(inputs):
+    with pytest.raises(fa.InputError, match="inputs = an array of"):
+        fa.verify_module(multihead(), inputs=inputs)
+
+
 def test_latent_attention_needs_scores_of_one_size():
     with pytest.raises(fa.NotCoveredError, match="no one beta"):
         fa.verify_module(latent("DeepseekV2Attention"), 64, reset="own")

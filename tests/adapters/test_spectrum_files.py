@@ -54,6 +54,7 @@ def archive():
 
 HUGE = npy(VALUES).replace(b"(3,), }" + 13 * b" ", b"(99999999999999,), }")  # 800 TB, says the header
 BAD = [
+    ("underscore.csv", b"1_000\n", "line 1 has '1_000'"), ("arabic.csv", "\u0661\n".encode(), "line 1 has"),
     ("a.npy", b"", "one array"),
     ("a.npy", b"0\n1\n", "one array"),
     ("a.npy", npy(VALUES)[:-4], "one array"),

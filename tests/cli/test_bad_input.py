@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from freeattn.cli.numbers import exact_number
 from freeattn.errors import InputError
+from freeattn.model.written_numbers import exact_number
 
 pytestmark = pytest.mark.usefixtures("computing_is_an_error")
 

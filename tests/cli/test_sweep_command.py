@@ -122,7 +122,9 @@ def test_lists_are_parted_by_semicolons_and_switches_are_on_or_off():
         ([], "over = (not given)"), (["--over", "beta"], "FIELD=VALUES"), (["--over", "beta="], "FIELD=VALUES"),
         (["--over", "betta=1"], "FIELD is one of n_tokens"), (["--over", "beta=1:2"], "FIRST:LAST:STEP"),
         (["--over", "beta=1:2:0"], "a STEP towards it"), (["--over", "beta=2:1:1"], "a STEP towards it"),
-        (["--over", "beta=1:2:1e-9"], "at most 1000000 values"), (["--over", "beta=x"], "a number such as"),
+        (["--over", "beta=1:2:1e-9"], "at most 1000000 values"), (["--over", "beta=x"], "beta as a number such as"),
+        (["--over", "beta=1", "--quantity", "flow_loss:t=1e99999999"], "NAME=NUMBER"),
+        (["--over", "beta=1", "--quantity", "ridge_error:noise=1,noise=2"], "each argument once"),
         (["--over", "beta=1,,2"], "a number such as"), (["--over", "tie=all"], "values of tie among none, key-value"),
         (["--over", "beta=1", "--over", "beta=2"], "given twice"),
         (["--over", "n_tokens=1:1e4:1", "--over", "beta=1:200:1"], "at most 1000000 combinations"),
@@ -141,12 +143,27 @@ def test_bad_input_is_one_line_before_anything_is_computed(run, given, said, mon
 
 
 @pytest.mark.parametrize(
-    "text", ["", "beta\n", "\n", "beta,beta\n1,2\n", "beta\n1,2\n", "betta\n1\n", "beta\nx\n", "beta\n\xff\n"]
+    "text", [
+        "", "beta\n", "\n", "beta,beta\n1,2\n", "beta\n1,2\n", "betta\n1\n", "beta\nx\n", "beta\n\xff\n", 'beta\n"1\n',
+    ],
 )
 def test_bad_records_are_refused_by_name(run, text, tmp_path):
     path = tmp_path / "layers.csv"
     path.write_bytes(text.encode("latin-1"))
     assert "records = " in run("sweep", *LAYER, "--records", path).line
+
+
+def test_records_of_a_spreadsheet_are_read(run, tmp_path):
+    """A mark of the byte order in front, a line of blanks behind."""
+    path = tmp_path / "layers.csv"
+    path.write_bytes(b"\xef\xbb\xbfbeta\r\n1\r\n  \r\n")
+    assert [row["beta"] for row in run("sweep", *LAYER, "--records", path, "--json").json["rows"]] == [1]
+
+
+def test_a_number_of_records_that_cannot_be_read_is_named(run, tmp_path):
+    path = tmp_path / "layers.csv"
+    path.write_text("beta\nabc\n", encoding="utf-8")
+    assert "layers.csv: beta = abc " in run("sweep", *LAYER, "--records", path).line
 
 
 def test_an_unknown_preset_is_refused_as_everywhere(run):

@@ -58,7 +58,7 @@ def test_json_csv_and_plot(run, spectrum, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--spectrum", "none.npy"], "spectrum = none.npy is not allowed; expected a file that exists"),
+        (["--spectrum", "none.npy"], "spectrum = none.npy is not allowed; expected a regular file that exists"),
         (["--spectrum", "values.xlsx"], "spectrum = values.xlsx is not allowed; expected a file that ends in .npy"),
         (["--normalized"], "normalized = on is not allowed; expected nothing without --spectrum"),
         (["--singular-values"], "singular_values = on is not allowed; expected nothing without --spectrum"),

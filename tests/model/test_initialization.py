@@ -61,7 +61,7 @@ def test_bert_base_in_digits() -> None:
     assert initial_beta(PRESETS["bert-base"]).value == pytest.approx(0.2376933, abs=5e-8)
 
 
-@pytest.mark.parametrize("cutoff", [0.5, 1.0, 2.0, 3.0])
+@pytest.mark.parametrize("cutoff", [1e-12, 1e-6, 0.01, 0.5, 0.999, 1.0, 2.0, 3.0])
 def test_truncated_variance_is_the_variance(cutoff: float) -> None:
     mass = mpmath.quad(mpmath.npdf, [-cutoff, 0, cutoff])
     second = mpmath.quad(lambda x: x * x * mpmath.npdf(x), [-cutoff, 0, cutoff])

@@ -177,3 +177,8 @@ def test_scores_without_closed_thetas(parameter):
     difference = (context.convert(above) - context.convert(below)) / (2 * context.mpf(10) ** -9)
     law = fa.law(fa.Attention.from_ratios(2, 2, 2, n_heads=4, scores="sigmoid"))
     assert sensitivities(law).ridge_error("0.01", "0.1")[parameter] == pytest.approx(float(difference), rel=1e-11)
+
+
+def test_arrival_at_the_start(found):
+    """L(0) = 1 for every law."""
+    assert set(found["mha"].arrival_time(1).values()) == {0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 import sympy as sp
 
 import freeattn as fa
+from freeattn.theory import assumptions
 from freeattn.theory.bibliography import bibliography, cited, keys_in
 from freeattn.theory.breaking import lines_of, width_of
 from freeattn.theory.derive import derive, symbolic_spec
@@ -227,3 +229,13 @@ def test_widths_and_lines() -> None:
     assert len(lines) > 1
     assert " ".join(lines).count("+ aaaa") == 6
     assert all(width_of(line) <= 20 for line in lines)
+
+
+def test_every_assumption_has_latex_for_its_characters():
+    texts = [
+        getattr(value, field.name)
+        for value in vars(assumptions).values() if isinstance(value, assumptions.Assumption)
+        for field in dataclasses.fields(value)
+    ]
+    assert len(texts) > 30
+    assert not [text for text in texts if isinstance(text, str) and "[U+" in latex_words(text)]

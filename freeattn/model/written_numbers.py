@@ -1,4 +1,4 @@
-"""Numbers of the command line, read exactly: "1/2" and "0.1" are the fractions that they look like."""
+"""Numbers in texts that users write, read exactly: "1/2" and "0.1" are the fractions that they look like."""
 
 from __future__ import annotations
 
