@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager
@@ -72,11 +73,16 @@ def run(
 
 
 class _Place(NamedTuple):
-    """Where tasks run: an executor, how many tasks it is handed at a time, and whether it belongs to this run."""
+    """Where tasks run: an executor, how many tasks it is handed at a time, and whether it belongs to this run.
+
+    Tasks for a pool of processes are pickled once here, to see that they can be: a future that fails in the pool's own
+    threads can meet the end of the pool there, which some versions of Python do not expect.
+    """
 
     executor: Executor
     window: int
     owned: bool
+    pickles: bool = False
 
     def stop(self, running: Iterable[Future[Any]]) -> None:
         """Drop what has not begun. A pool does so itself: futures cancelled under it would trip it when it breaks."""
@@ -95,7 +101,7 @@ def _place(given: Executor | None, workers: int) -> Iterator[_Place]:
         yield _Place(InProcess(), 1, owned=True)
     else:
         with process_pool(workers) as pool:
-            yield _Place(pool, _AHEAD * workers, owned=True)
+            yield _Place(pool, _AHEAD * workers, owned=True, pickles=True)
 
 
 @final
@@ -138,7 +144,7 @@ class _Session:
                     if self._stored(task):  # by another process, meanwhile
                         self._tell()
                         continue
-                    failure = self._submit(place.executor, task, running, done)
+                    failure = self._submit(place, task, running, done)
                 if not running or (failure is not None and isinstance(failure.__cause__, BrokenExecutor)):
                     break  # of a broken pool nothing comes any more
                 failed = self._take([(running.pop(future), future) for future in _finished(done)])
@@ -152,11 +158,13 @@ class _Session:
             raise TaskError(failure.key, f"{failure.reason}; {self.kept()}") from failure.__cause__
 
     def _submit(
-        self, executor: Executor, task: Task, running: dict[Future[Any], Task], done: SimpleQueue[Future[Any]]
+        self, place: _Place, task: Task, running: dict[Future[Any], Task], done: SimpleQueue[Future[Any]]
     ) -> TaskError | None:
         try:
-            future = executor.submit(call, task.function, task.arguments)
-        except BrokenExecutor as error:
+            if place.pickles:
+                pickle.dumps((task.function, task.arguments))
+            future = place.executor.submit(call, task.function, task.arguments)
+        except (BrokenExecutor, pickle.PicklingError, AttributeError, TypeError) as error:
             return _failure(task, error)
         running[future] = task
         future.add_done_callback(done.put)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
@@ -417,8 +418,8 @@ def test_templates_and_data_are_shipped() -> None:
     """The package data of pyproject.toml has all templates, freeattn.sty and references.bib."""
     root = Path(__file__).resolve().parents[2]
     project = (root / "pyproject.toml").read_text(encoding="utf-8")
-    (patterns,) = re.findall(r"^freeattn = (\[.*\])$", project, re.MULTILINE)
-    shipped = {path for pattern in json.loads(patterns) for path in (root / "freeattn").glob(pattern)}
+    (patterns,) = re.findall(r"^freeattn = (\[.*?\])$", project, re.MULTILINE | re.DOTALL)
+    shipped = {path for pattern in ast.literal_eval(patterns) for path in (root / "freeattn").glob(pattern)}
     needed = {path for path in (root / "freeattn").rglob("*") if path.suffix in (".txt", ".sty", ".bib", ".json")}
     assert needed
     assert needed <= shipped
