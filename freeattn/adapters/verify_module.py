@@ -26,14 +26,14 @@ from freeattn.adapters.module_reset import RESETS, reset_module
 from freeattn.adapters.token_draws import TokenSource, token_source
 from freeattn.adapters.torch_library import torch_library
 from freeattn.errors import InputError
-from freeattn.evidence.against_law import Finding, finding, rows_of
+from freeattn.evidence.against_law import AgainstLaw, Finding, finding
 from freeattn.evidence.compare import LawTable, Spectrum, as_spectrum
 from freeattn.evidence.criteria import criteria_against_law
 from freeattn.evidence.draws import number_of_draws
 from freeattn.evidence.finite_size import finite_size
 from freeattn.evidence.verify import CONFIDENCE
 from freeattn.evidence.weights import blas_threads, named_seed
-from freeattn.evidence.written import as_text, verdict
+from freeattn.evidence.written import verdict
 from freeattn.model.attention import Attention
 from freeattn.model.inputs import GaussianInput, InputLaw
 from freeattn.numerics.law import SpectralLaw
@@ -49,7 +49,7 @@ _ROUNDING = 1e-14  # of singular values relative to the largest, for each row: w
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class ModuleVerification:
+class ModuleVerification(AgainstLaw):
     """A module's spectra against the law of its specification.
 
     Attributes:
@@ -77,18 +77,6 @@ class ModuleVerification:
 
     def __repr__(self) -> str:
         return f"<ModuleVerification of {self.spec.name}, {self.draws} draws: {verdict(self.rows())}>"
-
-    def __str__(self) -> str:
-        return as_text(self.rows(), ("measured",))
-
-    @property
-    def passed(self) -> bool:
-        """True when no statistic failed."""
-        return all(found.passed is not False for found in self.findings)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One flat row for each statistic, for tables."""
-        return rows_of(self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form: plain numbers, texts and None; without the spectra."""

@@ -6,15 +6,16 @@ its mean over the draws deviates by more than its allowance (see `criteria.crite
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 from freeattn.evidence.compare import LawTable, Spectrum
 from freeattn.evidence.criteria import Allowance, Criterion
 from freeattn.evidence.verify import Estimate
+from freeattn.evidence.written import as_text
 
-__all__ = ["Finding", "finding", "rows_of"]
+__all__ = ["AgainstLaw", "Finding", "finding"]
 
 
 @final
@@ -70,9 +71,22 @@ class _Alone:
         return self.softmax
 
 
-def rows_of(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """One flat row for each finding, for tables."""
-    return [_row(found) for found in findings]
+class AgainstLaw:
+    """What reports made of findings have in common."""
+
+    findings: tuple[Finding, ...]
+
+    def __str__(self) -> str:
+        return as_text(self.rows(), ("measured",))
+
+    @property
+    def passed(self) -> bool:
+        """True when no statistic failed."""
+        return all(found.passed is not False for found in self.findings)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row for each statistic, for tables."""
+        return [_row(found) for found in self.findings]
 
 
 def _row(found: Finding) -> dict[str, Any]:

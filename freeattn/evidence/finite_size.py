@@ -84,7 +84,12 @@ def few_tokens_loss(scores: ScoreFunction, beta: float, n_tokens: int, theta_1: 
     """1 − V_n/θ₁ for normalized scores (0 for plain ones)."""
     if not scores.normalized:
         return 0.0
-    return 1 - (n_tokens * participation(scores, beta, n_tokens, 2) - 1) / theta_1
+    return 1 - _row_variance(scores, beta, n_tokens) / theta_1
+
+
+def _row_variance(scores: ScoreFunction, beta: float, n_tokens: int) -> float:
+    """V_n = n I_2 − 1."""
+    return n_tokens * participation(scores, beta, n_tokens, 2) - 1
 
 
 def participation(scores: ScoreFunction, beta: float, n_tokens: int, order: int) -> float:
@@ -100,8 +105,8 @@ def _kurtosis(scores: ScoreFunction, beta: float, n_tokens: int, theta_1: float)
     mean = mass @ values
     fourth = mass @ (values - mean) ** 4 / (mean**4 if scores.normalized else 1) / theta_1**2 / n_tokens
     if scores.normalized:  # the sum of a row bounds heavy tails: exact, but it loses its digits when β is small
-        variance = n_tokens * participation(scores, beta, n_tokens, 2) - 1
-        fourth = min(fourth, n_tokens**2 * participation(scores, beta, n_tokens, 4) / variance**2)
+        square = _row_variance(scores, beta, n_tokens) ** 2
+        fourth = min(fourth, n_tokens**2 * participation(scores, beta, n_tokens, 4) / square)
     return max(float(fourth) - 3 / n_tokens, 0.0)
 
 

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import InputError
-from freeattn.evidence.against_law import Finding, finding, rows_of
+from freeattn.evidence.against_law import AgainstLaw, Finding, finding
 from freeattn.evidence.band_outliers import Outlier, outliers_of
 from freeattn.evidence.compare import LawTable, Spectrum, as_spectrum
 from freeattn.evidence.criteria import criteria_against_law
 from freeattn.evidence.finite_size import FiniteSize, finite_size
-from freeattn.evidence.written import as_text, verdict
+from freeattn.evidence.written import verdict
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
 from freeattn.model.quantities import as_nonnegative, as_size
@@ -42,7 +42,7 @@ _FARTHEST = 1e75  # of the largest eigenvalue from 1, up or down: fourth powers 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class SpectrumVerification:
+class SpectrumVerification(AgainstLaw):
     """A given spectrum against a law.
 
     Attributes:
@@ -69,18 +69,6 @@ class SpectrumVerification:
 
     def __repr__(self) -> str:
         return f"<SpectrumVerification of {self.n_tokens} values: {verdict(self.rows())}>"
-
-    def __str__(self) -> str:
-        return as_text(self.rows(), ("measured",))
-
-    @property
-    def passed(self) -> bool:
-        """True when no statistic failed."""
-        return all(found.passed is not False for found in self.findings)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One flat row for each statistic, for tables."""
-        return rows_of(self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form: plain numbers, texts and None; without the values. The furthest outliers are listed."""

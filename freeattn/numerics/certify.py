@@ -36,6 +36,7 @@ from freeattn.numerics.exact_weights import EnclosedWeights
 from freeattn.numerics.exact_words import ExactWords, words_law
 from freeattn.numerics.fold_proofs import ProvedFold, prove_fold, refine_fold
 from freeattn.numerics.folds import Fold, find_fold
+from freeattn.numerics.given_numbers import digits_up_to
 from freeattn.numerics.network import NetworkEngine
 from freeattn.numerics.real_axis import BAND as IN_BAND
 from freeattn.numerics.real_axis import GAP as IN_GAP
@@ -138,7 +139,7 @@ class Certifier:
             CertificationError: when there is no proof that the value is known to the digits.
             InputError: for what is not a finite number.
         """
-        digits = checked_digits(digits)
+        digits = digits_up_to(MOST_DIGITS, digits)
         given = _pair(z)
         per_unit = self.system(digits)[1]
         upper = (given[0] * per_unit, abs(given[1]) * per_unit)
@@ -203,7 +204,7 @@ class Certifier:
         Raises:
             CertificationError: when one of them has no proof to the digits.
         """
-        digits = checked_digits(digits)
+        digits = digits_up_to(MOST_DIGITS, digits)
         system, per_unit = self.system(digits)
         found, left_out = [], []
         for number, band in enumerate(known):
@@ -358,13 +359,6 @@ def _room(known: Sequence[tuple[float, float]], number: int, side: str) -> float
         end = known[number - 1][1] if number else -np.inf
     width = known[number][1] - known[number][0]
     return float(np.sign(end - here) * min(1.0, abs(end - here) / abs(here), width / abs(here)))
-
-
-def checked_digits(digits: int) -> int:
-    """Raises InputError for digits that no certificate has."""
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MOST_DIGITS:
-        raise InputError("digits", digits, f"an integer from 1 to {MOST_DIGITS}")
-    return max(digits, 15)
 
 
 def _pair(value: Any) -> Pair:

@@ -15,7 +15,7 @@ from freeattn.errors import BranchError, ConvergenceError, InputError, NotCovere
 from freeattn.numerics.bands import BandMap, LinearMap, OffsetMap, PanelBand, build_panels
 from freeattn.numerics.convolution_bands import ConvolutionBand, Divergences, bands_on
 from freeattn.numerics.fixed_points import BAND, GAP, FixedPoints, Fold
-from freeattn.numerics.panel_engine import PanelEngine, near_edge
+from freeattn.numerics.panel_engine import GapInsideError, PanelEngine, near_edge
 from freeattn.numerics.subordination import Subordination
 from freeattn.numerics.support import Band, Edge
 
@@ -34,14 +34,6 @@ _POINTS = 60  # of a grid, uniform and logarithmic
 _MARGIN = 0.01  # of the width of the reach, beyond its ends
 _BESIDE_ATOMS = 1e-13  # of the largest point
 _SMALLEST = 1e-12  # of the largest point: how far down a product is searched
-
-
-class _GapInsideError(BranchError):
-    """Points in a gap that the grid has not seen."""
-
-    def __init__(self, points: Array) -> None:
-        self.points = points
-        super().__init__(f"x = {points[0]:.17g} lies in a gap inside a band")
 
 
 class ConvolutionEngine(PanelEngine):
@@ -81,7 +73,7 @@ class ConvolutionEngine(PanelEngine):
                 try:
                     bands = bands_on(self._points, grid, order, infinite)
                     panels = tuple(self._panels_of(band) for band in bands)
-                except _GapInsideError as gap:
+                except GapInsideError as gap:
                     likely, last = np.concatenate([likely, gap.points]), gap
                     continue
                 except ConvergenceError as error:
@@ -137,7 +129,7 @@ class ConvolutionEngine(PanelEngine):
         if bad.any():
             status, omega[bad] = self._points.classify(x[bad])
             if (status == GAP).any():
-                raise _GapInsideError(x[bad][status == GAP])
+                raise GapInsideError(x[bad][status == GAP])
             if (status != BAND).any():
                 raise ConvergenceError(
                     f"subordination at x = {x[bad][status != BAND][0]:.17g}", None, None, "a singular point is near"

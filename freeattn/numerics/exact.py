@@ -113,7 +113,7 @@ class ExactLaw(ExactSide):
         if isinstance(self.source, Attention):
             check_digits(self.source.scores, digits)
         if self.mean_one:
-            return 1 / to_context(as_fmpq(self._moments(1, digits)[0]), context)
+            return 1 / to_context(_mean(self._numeric(digits)), context)
         if not isinstance(self.source, Attention):
             return context.one
         theta_1 = equivalent_of(self.source).numeric(digits + 15)[0]
@@ -156,6 +156,12 @@ class ExactLaw(ExactSide):
             Atom(float(location), _weight(weight)) for location, weight in self._numeric(15).atoms() if weight > 0
         ]
         return tuple(sorted(atoms, key=lambda atom: atom.location))
+
+
+@lru_cache(maxsize=256)
+def _mean(law: Law) -> fmpq:
+    """Of a law in numbers; every value to many digits in the unit of mean one needs it."""
+    return as_fmpq(law.moments(1)[0])
 
 
 def exact_law(source: Attention | Law) -> ExactLaw:

@@ -14,16 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
-from freeattn.model.precision import context_for_results, own_context
+from freeattn.model.precision import own_context
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide
+from freeattn.numerics.given_numbers import DOUBLE_DIGITS, digits_up_to, one_number, real_array, rounded
 from freeattn.numerics.precise_integrals import as_number
 
 __all__ = ["Atom", "SpectralLaw"]
 
 Array = NDArray[np.float64]
 
-DOUBLE_DIGITS = 15
 _MAX_DIGITS = 2000
 _LEVEL_ROUNDING = 1e-13  # of a computed mass: a level this little above it still belongs to it
 _EDGE_DIGITS = 20  # rounded once to a double
@@ -92,7 +92,7 @@ class SpectralLaw:
             return self._exact.exact_moments(order)
         values = self._exact.moments(order, _digits(digits))
         if digits > DOUBLE_DIGITS:
-            return tuple(_rounded(v, digits) for v in values)
+            return tuple(rounded(v, digits) for v in values)
         if not np.isfinite(found := [float(v) for v in values]).all():
             raise InputError("digits", digits, "more than 15: a moment exceeds the range of doubles")
         return tuple(found)
@@ -111,7 +111,7 @@ class SpectralLaw:
         """`edges` as mpmath numbers with the given decimal digits."""
         unit = self._exact.unit(_digits(digits))
         bands = self._engine.bands(digits)
-        return tuple((_rounded(unit * band.left.x, digits), _rounded(unit * band.right.x, digits)) for band in bands)
+        return tuple((rounded(unit * band.left.x, digits), rounded(unit * band.right.x, digits)) for band in bands)
 
     @property
     def edge_exponents(self) -> tuple[tuple[Fraction, Fraction], ...]:
@@ -139,7 +139,7 @@ class SpectralLaw:
             bands = self._engine.bands(digits)
             if any(edge.exponent < 0 and edge.x == point for band in bands for edge in (band.left, band.right)):
                 return mpmath.inf
-            return _rounded(self._engine.density_to(point, digits) / unit, digits)
+            return rounded(self._engine.density_to(point, digits) / unit, digits)
         points = _real_array("x", x, finite=True)
         for atom in self.atoms:
             if (points == atom.location).any() and any(a < atom.location < b for a, b in self.edges):
@@ -159,7 +159,7 @@ class SpectralLaw:
             atoms = self._exact.atoms_to(digits)
             below = [weight for location, weight in atoms if location - point <= slack * abs(location)]
             total = sum(below, self._engine.integrate_to(lambda t: t * 0 + 1, digits, upper=point / unit))
-            return _rounded(min(max(total, 0), 1), digits)
+            return rounded(min(max(total, 0), 1), digits)
         points = _real_array("x", x, finite=False)
         total = self._engine.mass_below(points / self._unit)
         for atom in self.atoms:
@@ -238,7 +238,7 @@ class SpectralLaw:
             number = _one_number("z", z, real=False)
             unit = self._exact.unit(digits)
             self._refuse_atoms(np.array([complex(number)]))
-            return _rounded(self._engine.stieltjes_to(number / unit, digits) / unit, digits)
+            return rounded(self._engine.stieltjes_to(number / unit, digits) / unit, digits)
         try:
             points = np.asarray(z, dtype=complex)
         except (TypeError, ValueError, OverflowError):
@@ -357,14 +357,7 @@ class SpectralLaw:
 
 
 def _digits(digits: int) -> int:
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= _MAX_DIGITS:
-        raise InputError("digits", digits, f"an integer from 1 to {_MAX_DIGITS}")
-    return max(digits, DOUBLE_DIGITS)
-
-
-def _rounded(value: Any, digits: int) -> Any:
-    """An mpmath number rounded to the digits that were asked for."""
-    return +context_for_results(digits).convert(value)
+    return digits_up_to(_MAX_DIGITS, digits)
 
 
 def _mp(value: Fraction | float, digits: int) -> Any:
@@ -372,24 +365,15 @@ def _mp(value: Fraction | float, digits: int) -> Any:
 
 
 def _one_number(name: str, value: Any, real: bool) -> Any:
-    """One finite number, exactly: int, Fraction, float, decimal string, sympy or mpmath number."""
-    context = own_context(_MAX_DIGITS)
-    try:
-        number = as_number(context, value)
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise InputError(name, value, "one number when digits > 15") from None
+    """One finite number, exactly."""
+    number, context = one_number(name, value, _MAX_DIGITS), own_context(_MAX_DIGITS)
     if not context.isfinite(number) or (real and context.im(number) != 0):
         raise InputError(name, value, "a finite real number" if real else "a finite complex number")
     return context.re(number) if real else number
 
 
 def _real_array(name: str, value: ArrayLike, finite: bool) -> Array:
-    try:
-        if np.iscomplexobj(value):
-            raise TypeError("complex")
-        points = np.asarray(value, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(name, value, "real numbers in the range of doubles") from None
+    points = real_array(name, value)
     bad = ~np.isfinite(points) if finite else np.isnan(points)
     if bad.any():
         raise InputError(name, float(points[bad].flat[0]), "finite numbers" if finite else "numbers, not NaN")

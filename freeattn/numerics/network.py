@@ -19,12 +19,12 @@ from freeattn.numerics.folds import Fold
 from freeattn.numerics.gap_pieces import End
 from freeattn.numerics.gap_solutions import GapSolutions
 from freeattn.numerics.hard_edge import HardEdge, fitted
-from freeattn.numerics.panel_engine import PanelEngine, near_edge
+from freeattn.numerics.panel_engine import GapInsideError, PanelEngine, near_edge
 from freeattn.numerics.precise_integrals import PreciseIntegrals, as_number
 from freeattn.numerics.precise_traces import PreciseTraces
 from freeattn.numerics.real_axis import BAND, GAP, Axis
 from freeattn.numerics.refinement import refined_density, sharpened
-from freeattn.numerics.stretches import GapInsideError, Stretch, find_stretches
+from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
 from freeattn.numerics.trace_equation import ChordDensities, TraceEquation
 

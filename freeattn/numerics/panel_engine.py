@@ -9,15 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from freeattn.errors import BranchError
 from freeattn.numerics.bands import PanelBand
 from freeattn.numerics.engine import Engine
 
-__all__ = ["PanelEngine", "near_edge"]
+__all__ = ["GapInsideError", "PanelEngine", "near_edge"]
 
 Array = NDArray[np.float64]
 
 _MASS_ROUNDING = 1e-13  # of the mass of a band: a level this far above it still belongs to the band
 _EDGE_ULPS = 64  # this near an edge the rounding of x moves the solution as much as x does: the series stands for it
+
+
+class GapInsideError(BranchError):
+    """Points in a gap that the grid has not seen."""
+
+    def __init__(self, points: Array) -> None:
+        self.points = points
+        super().__init__(f"x = {points[0]:.17g} lies in a gap inside a band")
 
 
 class PanelEngine(Engine):

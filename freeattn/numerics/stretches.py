@@ -17,7 +17,7 @@ from freeattn.errors import BranchError, ConvergenceError, NotCoveredError
 from freeattn.numerics.folds import Fold, find_fold
 from freeattn.numerics.real_axis import BAND, GAP, UNKNOWN, Axis
 
-__all__ = ["GapInsideError", "Stretch", "Tail", "find_stretches"]
+__all__ = ["Stretch", "Tail", "find_stretches"]
 
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -42,14 +42,6 @@ _NO_FOLD = 1e-8  # relative: Newton's method finds a square-root edge from much 
 _AMBIGUOUS = 1e-7  # relative distance from an edge within which rounding decides on which side a point seems to lie
 _NOWHERE: Real = np.zeros(0)
 _HALVINGS = 60  # of an interval that holds an edge
-
-
-class GapInsideError(BranchError):
-    """Points in a gap that the grid has not seen."""
-
-    def __init__(self, points: Real) -> None:
-        self.points = points
-        super().__init__(f"x = {points[0]:.17g} lies in a gap inside a band")
 
 
 class Tail(NamedTuple):

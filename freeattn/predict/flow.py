@@ -18,17 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import ConvergenceError, InputError
 from freeattn.model.precision import own_context
+from freeattn.numerics.given_numbers import DOUBLE_DIGITS, rounded
 from freeattn.numerics.law import SpectralLaw
 from freeattn.numerics.law_integrals import LawIntegrals
 from freeattn.numerics.precise_integrals import as_number
 from freeattn.predict.inputs import (
-    DOUBLE_DIGITS,
     atom_at_zero,
     checked_digits,
     mean_one_integrals,
     numbers,
-    one_number,
-    result_of,
+    positive_number,
     spectral_law,
 )
 from freeattn.predict.laplace import PreciseLoss
@@ -58,7 +57,7 @@ def flow_loss(law: SpectralLaw, t: ArrayLike, *, digits: int = DOUBLE_DIGITS) ->
     law = spectral_law(law)
     if checked_digits(digits) > DOUBLE_DIGITS:
         working = digits + _GUARD_DIGITS
-        return result_of(PreciseLoss(law.normalized(), working)(one_number("t", t, working)), digits)
+        return rounded(PreciseLoss(law.normalized(), working)(positive_number("t", t, working)), digits)
     times = numbers("t", t)
     if (times > _LATEST).any():
         raise InputError("t", float(times.max()), f"times up to {_LATEST:g}")
@@ -80,18 +79,18 @@ def arrival_time(law: SpectralLaw, level: Any, *, digits: int = DOUBLE_DIGITS) -
     """
     law = spectral_law(law)
     digits = checked_digits(digits)
-    wanted = one_number("level", level, 2 * digits) if digits > DOUBLE_DIGITS else _level(level)
+    wanted = positive_number("level", level, 2 * digits) if digits > DOUBLE_DIGITS else _level(level)
     context, plateau = own_context(2 * digits + DOUBLE_DIGITS), atom_at_zero(law)
     excess, deficit = (context.convert(wanted) - as_number(context, plateau)), 1 - context.convert(wanted)
     if not (excess > 0 and deficit >= 0):
         raise InputError("level", level, f"a number above the plateau {float(plateau):.6g} of the loss, and at most 1")
     if deficit == 0:
-        return 0.0 if digits == DOUBLE_DIGITS else result_of(0, digits)
+        return 0.0 if digits == DOUBLE_DIGITS else rounded(0, digits)
     time = _arrival(mean_one_integrals(law), float(excess), float(deficit))
     if digits == DOUBLE_DIGITS:
         return time
     lost = max(0, -math.floor(float(context.log10(min(excess, deficit)))))
-    return result_of(_precise_arrival(law, wanted, time, digits, digits + lost + _GUARD_DIGITS), digits)
+    return rounded(_precise_arrival(law, wanted, time, digits, digits + lost + _GUARD_DIGITS), digits)
 
 
 def _level(level: Any) -> float:

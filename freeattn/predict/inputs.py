@@ -10,19 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import InputError
-from freeattn.model.precision import context_for_results, own_context
+from freeattn.model.precision import own_context
+from freeattn.numerics.given_numbers import digits_up_to, one_number, real_array
 from freeattn.numerics.law import SpectralLaw
 from freeattn.numerics.law_integrals import LawIntegrals
-from freeattn.numerics.precise_integrals import as_number
 
 __all__ = [
-    "DOUBLE_DIGITS", "atom_at_zero", "checked_digits", "exact_number", "mean_one_integrals", "numbers", "one_number",
-    "out_ratio", "result_of", "spectral_law",
+    "atom_at_zero", "checked_digits", "exact_number", "mean_one_integrals", "numbers", "out_ratio", "positive_number",
+    "spectral_law",
 ]
 
 Array = NDArray[np.float64]
 
-DOUBLE_DIGITS = 15
 _MOST_DIGITS = 500
 _RANK_ROUNDING = 1e-12  # of a ratio that is given as a float
 
@@ -91,37 +90,21 @@ def _as_float(name: str, value: Any) -> float:
 
 def numbers(name: str, values: ArrayLike, positive: bool = False) -> Array:
     """Numbers ≥ 0, or > 0, of any shape, in doubles."""
-    try:
-        if np.iscomplexobj(values):
-            raise TypeError("complex")
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(name, values, "real numbers in the range of doubles") from None
+    array = real_array(name, values)
     bad = ~np.isfinite(array) | (array < 0) | (positive & (array == 0))
     if bad.any():
         raise InputError(name, float(array[bad].flat[0]), f"finite numbers {'>' if positive else '>='} 0")
     return array
 
 
-def one_number(name: str, value: Any, digits: int) -> Any:
-    """One number > 0 with the given digits: int, Fraction, float, decimal string or mpmath number, exactly."""
-    context = own_context(digits)
-    try:
-        number = as_number(context, value)
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise InputError(name, value, "one number when digits > 15") from None
+def positive_number(name: str, value: Any, digits: int) -> Any:
+    """One number > 0 with the given digits."""
+    number, context = one_number(name, value, digits), own_context(digits)
     if not context.isfinite(number) or context.im(number) != 0 or not context.re(number) > 0:
         raise InputError(name, value, "a finite number > 0 when digits > 15")
     return context.re(number)
 
 
-def result_of(value: Any, digits: int) -> Any:
-    """An mpmath number rounded to the digits that were asked for."""
-    return +context_for_results(digits).convert(value)
-
-
 def checked_digits(digits: int) -> int:
     """The digits asked for, at least those of a double."""
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= _MOST_DIGITS:
-        raise InputError("digits", digits, f"an integer from 1 to {_MOST_DIGITS}")
-    return max(digits, DOUBLE_DIGITS)
+    return digits_up_to(_MOST_DIGITS, digits)

@@ -64,6 +64,7 @@ class PreciseLoss:
 
     def __init__(self, law: SpectralLaw, digits: int) -> None:
         self._law, self._digits = law, digits
+        self._ends: dict[int, tuple[Any, list[tuple[Any, Any]]]] = {}  # by digits: every point of a contour needs them
 
     def __call__(self, t: Any, derivative: int = 0) -> Any:
         """L(t), or L'(t)."""
@@ -82,11 +83,19 @@ class PreciseLoss:
     def _transform(self, s: Any, derivative: int, digits: int) -> Any:
         """∫ (−2x)^k dν_c/(s + 2(x − a))."""
         context = own_context(digits)
-        z = as_number(context, self._law.edges_to(digits)[0][0]) - s / 2
+        left, atoms = self._left_and_atoms(digits)
+        z = left - s / 2
         m = as_number(context, self._law.stieltjes(z, digits=digits))
-        atoms = [tuple(as_number(context, v) for v in atom) for atom in self._law._exact.atoms_to(digits)]
         m -= sum(weight / (x - z) for x, weight in atoms)
         if not derivative:
             return m / 2
         mass = 1 - sum(weight for _, weight in atoms)
         return -(mass + z * m)  # ∫ x/(x − z) dν_c = mass + z m_c
+
+    def _left_and_atoms(self, digits: int) -> tuple[Any, list[tuple[Any, Any]]]:
+        """The left edge of the continuous part, and (location, weight) of each atom."""
+        if digits not in self._ends:
+            context = own_context(digits)
+            atoms = [(as_number(context, x), as_number(context, w)) for x, w in self._law._exact.atoms_to(digits)]
+            self._ends[digits] = as_number(context, self._law.edges_to(digits)[0][0]), atoms
+        return self._ends[digits]

@@ -24,18 +24,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import InputError
 from freeattn.model.precision import own_context
+from freeattn.numerics.given_numbers import DOUBLE_DIGITS, rounded
 from freeattn.numerics.law import SpectralLaw
 from freeattn.numerics.precise_integrals import as_number
 from freeattn.predict.inputs import (
-    DOUBLE_DIGITS,
     atom_at_zero,
     checked_digits,
     exact_number,
     mean_one_integrals,
     numbers,
-    one_number,
     out_ratio,
-    result_of,
+    positive_number,
     spectral_law,
 )
 
@@ -64,8 +63,8 @@ def degrees_of_freedom(
         raise InputError("derivative", derivative, "0 or 1")
     law = spectral_law(law)
     if checked_digits(digits) > DOUBLE_DIGITS:
-        point = one_number("penalty", penalty, 2 * digits + _GUARD_DIGITS)
-        return result_of((_precise_slope if derivative else _precise)(law, point, digits), digits)
+        point = positive_number("penalty", penalty, 2 * digits + _GUARD_DIGITS)
+        return rounded((_precise_slope if derivative else _precise)(law, point, digits), digits)
     points = numbers("penalty", penalty)
     values = -_variance(law, points.ravel()) if derivative else mean_one_integrals(law)(_share, points.ravel())
     return _shaped(values, points)
@@ -165,13 +164,13 @@ def _digits_below(value: Any) -> int:
 def _precise_error(law: SpectralLaw, penalty: Any, noise: Any, gamma: Fraction | float, digits: int) -> Any:
     """1 − w/γ + (λ/γ − σ²) w'(λ), with the digits that cancel when both σ² and the bias, of order λ², are small."""
     working = 2 * digits + _GUARD_DIGITS
-    point, variance = (one_number(name, v, working) for name, v in (("penalty", penalty), ("noise", noise)))
+    point, variance = (positive_number(name, v, working) for name, v in (("penalty", penalty), ("noise", noise)))
     working = digits + _digits_below(max(variance, point**2)) + _GUARD_DIGITS
     context = own_context(working)
     ratio = as_number(context, gamma)
     dof = context.convert(degrees_of_freedom(law, point, digits=working))
     slope = context.convert(degrees_of_freedom(law, point, derivative=1, digits=working))
-    return result_of(1 - dof / ratio + (point / ratio - variance) * slope, digits)
+    return rounded(1 - dof / ratio + (point / ratio - variance) * slope, digits)
 
 
 def _shaped(values: Array, like: Array) -> Any:

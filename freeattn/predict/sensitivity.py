@@ -21,13 +21,14 @@ from typing import Any
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.precision import own_context
 from freeattn.numerics.exact_words import ExactWords
+from freeattn.numerics.given_numbers import DOUBLE_DIGITS, rounded
 from freeattn.numerics.implicit import ImplicitEquation
 from freeattn.numerics.implicit_words import ImplicitWords
 from freeattn.numerics.law import SpectralLaw
 from freeattn.numerics.network import NetworkEngine
 from freeattn.numerics.precise_integrals import as_number
 from freeattn.predict.flow import arrival_time
-from freeattn.predict.inputs import DOUBLE_DIGITS, checked_digits, one_number, out_ratio, result_of, spectral_law
+from freeattn.predict.inputs import checked_digits, out_ratio, positive_number, spectral_law
 from freeattn.predict.laplace import PreciseLoss, talbot
 from freeattn.predict.shape import rank_fraction
 
@@ -85,7 +86,7 @@ class Sensitivities:
         point, w = self._dof(penalty)
         context = own_context(self._working)
         gamma = as_number(context, out_ratio(self.law, None))
-        variance = one_number("noise", noise, self._working)
+        variance = positive_number("noise", noise, self._working)
 
         def change(name: str) -> Any:
             slope, of_w, of_slope = self._equation.slopes(name, point, w, self._working)
@@ -96,7 +97,7 @@ class Sensitivities:
 
     def flow_loss(self, t: Any) -> dict[str, Any]:
         """∂L/∂p at fixed t > 0."""
-        change = self._loss_changes(one_number("t", t, self._working))
+        change = self._loss_changes(positive_number("t", t, self._working))
         return self._each(change)
 
     def arrival_time(self, level: Any) -> dict[str, Any]:
@@ -138,10 +139,10 @@ class Sensitivities:
         return {name: self._rounded(change(name)) for name in self.parameters}
 
     def _rounded(self, value: Any) -> Any:
-        return float(value) if self.digits == DOUBLE_DIGITS else result_of(value, self.digits)
+        return float(value) if self.digits == DOUBLE_DIGITS else rounded(value, self.digits)
 
     def _dof(self, penalty: Any) -> tuple[Any, Any]:
-        point = one_number("penalty", penalty, self._working)
+        point = positive_number("penalty", penalty, self._working)
         return point, self._w(point, self._working)
 
     def _w(self, point: Any, digits: int) -> Any:
