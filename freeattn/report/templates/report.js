@@ -67,6 +67,7 @@
       margin: { l: 56, r: 8, t: 8, b: 44 }, xaxis: axis(view.x, plot.clientWidth - 64), yaxis: axis(view.y, plot.clientHeight - 52), hovermode: "closest",
       showlegend: false,
       hoverlabel: { bgcolor: colour("tint"), bordercolor: colour("rule"), font: { color: colour("ink") } },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("rule"), activecolor: colour("ink") },
       dragmode: coarse ? false : "zoom",
     };
     const config = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
