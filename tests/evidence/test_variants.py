@@ -14,7 +14,7 @@ from freeattn.model.architectures import architecture
 from freeattn.model.attention import Attention
 from freeattn.numerics.limiting import law
 
-POINTS = np.array([0.2 + 1j, 1 + 1j, 2.5 + 1j])  # of the resolvent, over the mean
+POINTS = np.array([0.2 + 0.5j, 1 + 0.7j, 2.5 + 1j])  # of the resolvent, over the mean
 DRAWS = 3
 
 
