@@ -22,7 +22,7 @@ version = release = freeattn.__version__
 html_title = f"freeattn {release}"
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
@@ -40,6 +40,7 @@ nitpicky = True
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 myst_fence_as_directive = ["mermaid"]
+nb_execution_mode = "off"  # notebooks are shown as they are kept, with outputs that the tests compare
 highlight_language = "none"  # blocks without a language are equations, shell commands and drawings
 
 # Docstrings: Google's sections, `code` in single backquotes.

@@ -27,13 +27,14 @@ MAY_IMPORT = {
     "freeattn": set(),
     "__main__": {"cli"},
     "errors": set(),
+    "display": set(),
     "runs": {"errors", "freeattn"},  # of the top package, the version that stored results belong to
-    "model": {"errors"},
-    "theory": {"errors", "model"},
-    "numerics": {"errors", "model", "theory"},
-    "evidence": {"errors", "model", "numerics", "predict", "runs"},
-    "predict": {"errors", "model", "numerics"},
-    "adapters": {"errors", "model", "evidence", "numerics"},
+    "model": {"errors", "display"},
+    "theory": {"errors", "display", "model"},
+    "numerics": {"errors", "display", "model", "theory"},
+    "evidence": {"errors", "display", "model", "numerics", "predict", "runs"},
+    "predict": {"errors", "display", "model", "numerics"},
+    "adapters": {"errors", "display", "model", "evidence", "numerics"},
     "report": {"errors"},
     "findings": {"freeattn", "errors", "model", "theory", "numerics", "predict", "evidence", "report"},
     "cli": {"freeattn", "errors", "model", "report"},
@@ -64,10 +65,10 @@ INSIDE_FUNCTIONS = {
     ("freeattn.adapters.torch_library", "torch"),
 }
 # Modules that import by name when first asked: names handed on lazily (PEP 562), and sympy only for a derivation.
-# numba only for compiled equations.
+# numba only for compiled equations; what notebooks show, when they ask.
 BY_NAME = {
     "freeattn", "freeattn.report", "freeattn.cli.derive", "freeattn.numerics.law", "freeattn.numerics.limiting",
-    "freeattn.numerics.backends",
+    "freeattn.numerics.backends", "freeattn.display",
 }
 BRIDGE = "freeattn.numerics.compile"  # the one module that may import both sympy and numpy
 # Only these packages may import the library at all.

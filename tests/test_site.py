@@ -117,7 +117,7 @@ def words_of(page: Path) -> Words:
 
 def built(folder: Path) -> None:
     """Build the site into a folder; nothing is written into docs/."""
-    if not (importlib.util.find_spec("sphinx") and importlib.util.find_spec("myst_parser")):
+    if not (importlib.util.find_spec("sphinx") and importlib.util.find_spec("myst_nb")):
         if os.environ.get("CI"):
             pytest.fail("CI builds the site: install the extra docs")
         pytest.skip('needs the extra "docs"')

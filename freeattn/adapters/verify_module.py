@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from freeattn.adapters.module_reading import ModuleReading, specification
 from freeattn.adapters.module_reset import RESETS, reset_module
 from freeattn.adapters.token_draws import TokenSource, token_source
 from freeattn.adapters.torch_library import torch_library
+from freeattn.display import ShownAsTables
 from freeattn.errors import InputError
 from freeattn.evidence.against_law import AgainstLaw, Finding, finding
 from freeattn.evidence.compare import LawTable, Spectrum, as_spectrum
@@ -49,7 +50,7 @@ _ROUNDING = 1e-14  # of singular values relative to the largest, for each row: w
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class ModuleVerification(AgainstLaw):
+class ModuleVerification(AgainstLaw, ShownAsTables):
     """A module's spectra against the law of its specification.
 
     Attributes:
@@ -62,6 +63,8 @@ class ModuleVerification(AgainstLaw):
         warnings: sentences on what limits the comparison.
         spectra: the squared singular values of every draw, ascending.
     """
+
+    shown_as: ClassVar[str] = "module-verification"
 
     spec: Attention
     law: SpectralLaw

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import click
@@ -16,12 +15,9 @@ from freeattn.cli.spec import named_layer
 from freeattn.cli.warnings import warn_of_the_limit
 from freeattn.errors import InputError
 from freeattn.model.written_numbers import exact_number
-from freeattn.report.numbers import number_text
+from freeattn.report.numbers import value_text
 
 __all__ = ["compare_command"]
-
-_SHOWN_DIGITS = 8
-_LONGEST_EXACT = 12  # characters of a fraction that is still worth reading
 
 _EPILOG = """\b
 Examples:
@@ -63,7 +59,7 @@ def compare_command(
         ]
         click.echo(dump_json({"version": freeattn.__version__, **settings, "layers": records}))
         return
-    rows = [(name, *(_text(numbers[name]) for numbers in found)) for name in found[0]]
+    rows = [(name, *(value_text(numbers[name]) for numbers in found)) for name in found[0]]
     shown = ", ".join(f"{name} {value:g}" for name, value in settings.items())
     table = report.rows_table(f"Laws of mean one: {shown}", ("", *layers), rows)
     notes = [
@@ -71,13 +67,3 @@ def compare_command(
         for line in (*one.lines, *report.not_modelled_lines(one.spec))
     ]
     click.echo(report.render(table, *notes), nl=False)
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, tuple):
-        return ", ".join(_text(one) for one in value)
-    if isinstance(value, Fraction) and len(str(value)) <= _LONGEST_EXACT:
-        return str(value)
-    return str(value) if isinstance(value, int) else number_text(value, _SHOWN_DIGITS)

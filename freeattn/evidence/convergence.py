@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
+from freeattn.display import ShownAsTables
 from freeattn.errors import InputError
 from freeattn.evidence.beta_losses import BetaLoss, beta_loss
 from freeattn.evidence.compare import LawTable
@@ -42,7 +43,7 @@ _NO_IDENTITY = (
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Convergence:
+class Convergence(ShownAsTables):
     """Distances against n with their rates, the test of the simulation, and losses against β.
 
     Attributes:
@@ -52,6 +53,8 @@ class Convergence:
         losses: for each β of `betas` and each size.
         notes: what was left out, and why.
     """
+
+    shown_as: ClassVar[str] = "convergence"
 
     spec: Attention
     sizes: tuple[int, ...]

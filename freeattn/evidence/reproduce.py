@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
+from freeattn.display import ShownAsTables
 from freeattn.errors import InputError
 from freeattn.evidence.draws import number_of_draws, results_of
 from freeattn.evidence.published import Printed
@@ -87,7 +88,7 @@ class Row:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Reproduction:
+class Reproduction(ShownAsTables):
     """A published table or figure, computed and simulated again.
 
     Attributes:
@@ -95,6 +96,8 @@ class Reproduction:
         seed: draw i uses SeedSequence(seed).spawn(…)[i], the same for every layer.
         found: one `Row` for each quantity.
     """
+
+    shown_as: ClassVar[str] = "reproduction"
 
     name: str
     title: str

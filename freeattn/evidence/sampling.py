@@ -27,7 +27,7 @@ __all__ = ["Sample", "Weights", "check_sizes", "sample", "scores_of", "seed_sequ
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sample:
     """Squared singular values of the centered output M: the n_tokens eigenvalues of M Mᵀ, ascending.
 
@@ -43,6 +43,10 @@ class Sample:
     equivalent: Matrix
     spec: Attention
     seed: int | np.random.SeedSequence
+
+    def __repr__(self) -> str:
+        name = self.spec.name or self.spec.output
+        return f"<Sample of {name}: softmax and equivalent, {len(self.softmax)} values each>"
 
 
 def sample(spec: Attention, seed: int | np.random.SeedSequence = 0) -> Sample:

@@ -13,11 +13,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from freeattn.display import ShownAsTables
 from freeattn.errors import InputError
 from freeattn.evidence.against_law import AgainstLaw, Finding, finding
 from freeattn.evidence.band_outliers import Outlier, outliers_of
@@ -42,7 +43,7 @@ _FARTHEST = 1e75  # of the largest eigenvalue from 1, up or down: fourth powers 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class SpectrumVerification(AgainstLaw):
+class SpectrumVerification(AgainstLaw, ShownAsTables):
     """A given spectrum against a law.
 
     Attributes:
@@ -55,6 +56,8 @@ class SpectrumVerification(AgainstLaw):
         warnings: sentences on units, zeros and what limits the comparison.
         spectrum: the n_tokens values, ascending.
     """
+
+    shown_as: ClassVar[str] = "spectrum-verification"
 
     law: SpectralLaw
     n_tokens: int

@@ -13,10 +13,11 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
+from freeattn.display import ShownAsTables
 from freeattn.errors import FreeattnError, InputError
 from freeattn.evidence.draws import number_of_draws, results_of
 from freeattn.evidence.quantities import DEFAULT, Quantity, quantity, simulated_columns, simulated_values
@@ -53,7 +54,7 @@ class SweepPoint:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep:
+class Sweep(ShownAsTables):
     """Quantities over many layers.
 
     Attributes:
@@ -61,6 +62,8 @@ class Sweep:
         rows: one for each combination, in order: plain values by column; None where there is none.
         draws, seed: what was simulated; row by row the same seed.
     """
+
+    shown_as: ClassVar[str] = "sweep"
 
     columns: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from scipy import stats
 
+from freeattn.display import ShownAsTables
 from freeattn.evidence.compare import ComparableLaw, LawTable
 from freeattn.evidence.criteria import MOST, Allowance, Criterion, criteria, expected_effects
 from freeattn.evidence.draws import layer_draws, number_of_draws
@@ -114,7 +115,7 @@ class Statistic:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Verification:
+class Verification(ShownAsTables):
     """Simulated attention against a law.
 
     Attributes:
@@ -124,6 +125,8 @@ class Verification:
         warnings: sentences on what limits the comparison.
         samples: the spectra of every draw.
     """
+
+    shown_as: ClassVar[str] = "verification"
 
     spec: Attention
     seed: int

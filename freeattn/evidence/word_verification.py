@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, ClassVar, Protocol, final
 
 import numpy as np
 
+from freeattn.display import ShownAsTables
 from freeattn.errors import InputError
 from freeattn.evidence.compare import Spectrum
 from freeattn.evidence.criteria import Allowance
@@ -87,7 +88,7 @@ class WordStatistic:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class WordVerification:
+class WordVerification(ShownAsTables):
     """Simulated words against their law.
 
     Attributes:
@@ -95,6 +96,8 @@ class WordVerification:
         statistics: each with its verdict.
         samples: the eigenvalues of every draw.
     """
+
+    shown_as: ClassVar[str] = "word-verification"
 
     expression: Expression
     of: str

@@ -13,7 +13,7 @@ from freeattn.theory.notation import latex_of, text_of
 from freeattn.theory.transform_route import TransformDerivation
 from freeattn.theory.writing import latex_tokens, text_equation
 
-__all__ = ["derived"]
+__all__ = ["derived", "formula_of"]
 
 _LINE = 60  # characters of a formula on one line, by `width_of`; narrower screens scroll
 _INDENT = 2
@@ -33,7 +33,7 @@ def derived(spec: Attention) -> Derived:
 
 
 def _step(step: written.Step, count: Iterator[int]) -> StepData:
-    formulas = tuple(_formula(equation, next(count) if equation.main else None) for equation in step.equations)
+    formulas = tuple(formula_of(equation, next(count) if equation.main else None) for equation in step.equations)
     return StepData(step.title, tuple(_piece(piece) for piece in step.sentence), formulas)
 
 
@@ -45,7 +45,8 @@ def _piece(piece: written.Piece) -> Piece:
     return Piece(text_of(piece), latex=latex_of(piece))
 
 
-def _formula(equation: written.Equation | written.Vanishing, number: int | None) -> Formula:
+def formula_of(equation: written.Equation | written.Vanishing, number: int | None = None) -> Formula:
+    """An equation in lines that are as long as a page or a notebook has room for."""
     left, tokens = latex_tokens(equation, _LINE)
     room = _LINE - width_of(left)
     return Formula(equation.name, left, tuple(lines_of(tokens, room, room - _INDENT)), text_equation(equation), number)

@@ -6,8 +6,9 @@ import dataclasses
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from freeattn.display import ShownAsTables
 from freeattn.errors import InputError
 from freeattn.model.checks import OUTPUTS, resolved
 from freeattn.model.conditions import law_quantities, open_conditions
@@ -28,8 +29,8 @@ _ORTHOGONAL = OrthogonalInput()
 _SOFTMAX = Softmax()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Attention:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Attention(ShownAsTables):
     """An attention layer at random initialization, and which of its matrices is asked about.
 
     With queries, keys and values Q_r, K_r, V_r of head r and scores S_r = Q_r K_rᵀ/√d_key, A_r = scores.apply(S_r, β),
@@ -68,6 +69,8 @@ class Attention:
 
     Source: arXiv 2610.10033, section 2.
     """
+
+    shown_as: ClassVar[str] = "layer"
 
     n_tokens: Quantity = None
     d_model: Quantity = None
@@ -115,6 +118,12 @@ class Attention:
         given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         for name, value in resolved(given).items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        """The fields that were given, or are not as by default."""
+        shown = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "not_modelled"}
+        own = {f.name: f.default for f in dataclasses.fields(self)} | {"n_kv_heads": self.n_heads}
+        return f"Attention({', '.join(f'{name}={value!r}' for name, value in shown.items() if value != own[name])})"
 
     # What the layer has ------------------------------------------------------------------------------------------
 

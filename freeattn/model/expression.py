@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from freeattn.display import ShownAsFormulas
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.letters import AnyLetter, Copies, Diagonal, Inclusion, Letter, Part, Space
 from freeattn.model.quantities import Quantity, as_quantity, ratio
@@ -148,8 +149,8 @@ class Term:
         return " ".join(str(f) for f in self.word) or "1"
 
 
-@dataclass(frozen=True)
-class Expression:
+@dataclass(frozen=True, repr=False)
+class Expression(ShownAsFormulas):
     """A polynomial in letters, rows × columns; terms are sorted out: no word twice, no coefficient zero.
 
     Written with `+`, `-`, `@`, `*` and `/` by scalars, `.T` and `**` (positive integer powers of square expressions).
@@ -249,6 +250,9 @@ class Expression:
             result = result @ self
         return result
 
+    def __repr__(self) -> str:
+        return f"<Expression {self.rows} × {self.columns}: {self}>"
+
     def __str__(self) -> str:
         return " + ".join(f"{t.coefficient}·{t}" if t.coefficient != 1 else str(t) for t in self.terms) or "0"
 
@@ -313,9 +317,8 @@ def concatenate(*expressions: Expression, name: str | None = None) -> Expression
     """[A, B, …]: expressions with the same rows side by side. The columns are a direct sum, with the given name."""
     if not expressions or not all(isinstance(e, Expression) for e in expressions):
         raise InputError("concatenate", expressions, "one or more expressions")
-    shapes = ", ".join(map(_shape, expressions))
     if len({e.rows for e in expressions}) != 1:
-        raise InputError("concatenate", f"[{shapes}]", "expressions with the same rows")
+        raise InputError("concatenate", f"[{', '.join(map(_shape, expressions))}]", "expressions with the same rows")
     parts = tuple(Part(e.columns) for e in expressions)
     whole = Space(name or "⊕".join(part.space.name for part in parts), parts=parts)
     first, *others = (e @ _inclusion(whole, k).T for k, e in enumerate(expressions))
@@ -363,8 +366,7 @@ def _check_nested(old: Stretch, new: Stretch, term: Term) -> None:
     """Sums on overlapping stretches must be over nested families, the inner one done first."""
     if old.family == new.family:
         raise InputError(f"{new.family}.sum", str(term), f"a word in which no letter is summed over {new.family} twice")
-    inside = new.family in old.family.chain and new.start <= old.start and old.stop <= new.stop
-    if not inside:
+    if not (new.family in old.family.chain and new.start <= old.start and old.stop <= new.stop):
         raise NotCoveredError(
             f"{term}: the sum over {new.family} meets the sum over {old.family}; sums may overlap only when one family "
             f"lies within the other: copies(…, within={new.family.name})"

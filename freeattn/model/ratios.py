@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from freeattn.display import ShownAsTables
 from freeattn.model.quantities import Quantity, as_positive
 
 __all__ = ["Ratios"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ratios:
+class Ratios(ShownAsTables):
     """A layer without sizes: total widths over tokens, and tokens over d_model."""
+
+    shown_as: ClassVar[str] = "ratios"
 
     gamma_key: Quantity
     gamma_value: Quantity = None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import mpmath
 from flint import fmpq
 
+from freeattn.display import ShownAsTables
 from freeattn.model.precision import context_for_results, own_context
 from freeattn.numerics.enclosures import double_of
 from freeattn.numerics.exact_traces import Dyadic
@@ -62,8 +63,8 @@ class CertifiedBall:
         return f"{mpmath.nstr(self.midpoint, digits)} ± {mpmath.nstr(self.radius * _PRINTED, 2)}"
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(ShownAsTables):
     """A proved value of the Stieltjes transform.
 
     Attributes:
@@ -77,6 +78,8 @@ class Certificate:
         contraction: the bound, below 1, of the contraction that proves existence and uniqueness of the root.
     """
 
+    shown_as: ClassVar[str] = "certificate"
+
     z: Any
     place: str
     stieltjes: CertifiedBall
@@ -85,6 +88,9 @@ class Certificate:
     assumptions: tuple[Assumption, ...]
     branch: str
     contraction: float
+
+    def __repr__(self) -> str:
+        return f"<Certificate at z = {self.z}, {self.place}: m(z) = {self.stieltjes}>"
 
     def __str__(self) -> str:
         lines = [f"Certificate at z = {self.z} ({_WHERE[self.place]})", f"  m(z) = {self.stieltjes}"]
@@ -109,8 +115,8 @@ class CertifiedEdge:
     contraction: float
 
 
-@dataclass(frozen=True)
-class EdgeCertificate:
+@dataclass(frozen=True, repr=False)
+class EdgeCertificate(ShownAsTables):
     """Proved edges, ascending.
 
     Attributes:
@@ -120,11 +126,16 @@ class EdgeCertificate:
         not_proved: what the certificate does not say.
     """
 
+    shown_as: ClassVar[str] = "edge-certificate"
+
     edges: tuple[CertifiedEdge, ...]
     not_certified: tuple[float, ...]
     proved: tuple[str, ...]
     not_proved: tuple[str, ...]
     assumptions: tuple[Assumption, ...]
+
+    def __repr__(self) -> str:
+        return f"<EdgeCertificate: {'; '.join(str(edge.x) for edge in self.edges) or 'none'}>"
 
     def __str__(self) -> str:
         lines = ["Certificate of edges", *(f"  {edge.side} end of a band: {edge.x}" for edge in self.edges)]

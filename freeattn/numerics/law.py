@@ -6,12 +6,13 @@ import importlib
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import mpmath
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from freeattn.display import ShownAsTables
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.precision import own_context
@@ -32,7 +33,7 @@ _FAR = 1e6  # times the reach of the law: what the series at infinity leaves out
 _QUANTILE_STEPS = 200
 
 
-class SpectralLaw:
+class SpectralLaw(ShownAsTables):
     """A probability law on the line: bands with a density, and atoms.
 
     For an `Attention` it is the limit of the empirical law of the n_tokens eigenvalues of M Mᵀ, M the centered output,
@@ -42,6 +43,8 @@ class SpectralLaw:
     All functions of x, z or p are vectorized. `digits=` asks for more than double precision: the answer is then one
     mpmath number (one point at a time), and nothing global is changed.
     """
+
+    shown_as: ClassVar[str] = "law"
 
     def __init__(self, engine: Engine, exact: ExactSide, checked: bool = False) -> None:
         self._engine = engine

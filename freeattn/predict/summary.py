@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, final
 
+from freeattn.display import ShownAsTables
 from freeattn.errors import NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.numerics.law import SpectralLaw
@@ -21,10 +22,17 @@ from freeattn.predict.shape import (
     stable_rank,
 )
 
-__all__ = ["shape_numbers", "summary"]
+__all__ = ["Summary", "shape_numbers", "summary"]
 
 
-def summary(law: SpectralLaw, *, penalty: float = 1e-4, noise: float = 0.1, level: float = 0.1) -> dict[str, Any]:
+@final
+class Summary(dict[str, Any], ShownAsTables):
+    """Key numbers by name, in the order in which they are told; notebooks show them as a table."""
+
+    shown_as: ClassVar[str] = "summary"
+
+
+def summary(law: SpectralLaw, *, penalty: float = 1e-4, noise: float = 0.1, level: float = 0.1) -> Summary:
     """Sizes, ratios, β, parameters, mean, edges and atom of a layer's law, and what is predicted from it.
 
     Edges and predictions are those of the law of mean one; β is a tuple for heads that do not have the same. None
@@ -38,7 +46,7 @@ def summary(law: SpectralLaw, *, penalty: float = 1e-4, noise: float = 0.1, leve
     spec = law.spec if isinstance(law.spec, Attention) else None
     bands = [(low / law.mean, high / law.mean) for low, high in law.edges]
     ratios = {name: getattr(spec, name, None) for name in ("gamma_key", "gamma_value", "gamma_out")}
-    return {
+    return Summary({
         "n_tokens": getattr(spec, "n_tokens", None),
         **ratios,
         "beta": None if spec is None else spec.betas[0] if len(spec.betas) == 1 else spec.betas,
@@ -52,7 +60,7 @@ def summary(law: SpectralLaw, *, penalty: float = 1e-4, noise: float = 0.1, leve
         "ridge_error": None if ratios["gamma_out"] is None else ridge_error(law, penalty, noise),
         "arrival_time": arrival_time(law, level) if level > atom_at_zero(law) else None,
         **shape_numbers(law),
-    }
+    })
 
 
 def shape_numbers(law: SpectralLaw) -> dict[str, Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from freeattn.errors import MissingExtraError
 
-__all__ = ["PageLibraries", "page_libraries"]
+__all__ = ["PageLibraries", "mathml_converter", "page_libraries"]
 
 _BEST_COMPRESSION = 9
 
@@ -45,3 +46,12 @@ def page_libraries() -> PageLibraries:
     )
     packed = zlib.compress(get_plotlyjs().encode(), _BEST_COMPRESSION)
     return PageLibraries(environment, convert, base64.b64encode(packed).decode())
+
+
+def mathml_converter() -> Callable[..., str] | None:
+    """LaTeX (math mode) to MathML; None where the extra "report" is not installed."""
+    try:
+        from latex2mathml.converter import convert
+    except ImportError:
+        return None
+    return convert

@@ -12,7 +12,7 @@ from typing import Any
 
 from freeattn.report.data import Formula
 
-__all__ = ["display_formula", "inline_formula"]
+__all__ = ["display_formula", "display_latex", "inline_formula"]
 
 _UPRIGHT = re.compile(r'(?:<mi mathvariant="normal">[^<]+</mi>){2,}')
 _TAGS = re.compile(r"</?mi[^>]*>")
@@ -37,12 +37,15 @@ def inline_formula(convert: Any, latex: str, text: str) -> str:
 
 def display_formula(convert: Any, formula: Formula) -> str:
     """A <math> element on lines of its own, further lines set in."""
+    return _labelled(_repaired(convert(display_latex(formula), display="block")), formula.text)
+
+
+def display_latex(formula: Formula) -> str:
+    """The formula as LaTeX (math mode), further lines set in."""
     if len(formula.lines) == 1:
-        latex = f"{formula.left} {formula.lines[0]}".strip()
-    else:
-        lines = r" \\ &\quad ".join(formula.lines)
-        latex = rf"\begin{{split}} {formula.left} &{lines} \end{{split}}"
-    return _labelled(_repaired(convert(latex, display="block")), formula.text)
+        return f"{formula.left} {formula.lines[0]}".strip()
+    lines = r" \\ &\quad ".join(formula.lines)
+    return rf"\begin{{split}} {formula.left} &{lines} \end{{split}}"
 
 
 def _repaired(mathml: str) -> str:

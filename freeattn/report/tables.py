@@ -15,8 +15,9 @@ from rich.text import Text
 from freeattn.report.numbers import DOUBLE_DIGITS, number_text
 
 __all__ = [
-    "architectures_table", "edge_kind", "estimate_text", "later_fields", "law_tables", "not_modelled_lines", "render",
-    "reproduction_tables", "rows_table", "sharing_text", "spec_rows", "spectrum_tables", "verification_tables",
+    "architectures_table", "edge_kind", "estimate_text", "later_fields", "law_tables", "measured_tables",
+    "not_modelled_lines", "render", "reproduction_tables", "rows_table", "sharing_text", "spec_rows", "spec_table",
+    "spectrum_tables", "verification_tables",
 ]
 
 _PIPE_WIDTH = 1000  # in a pipe nothing is folded: each row stays one line, for grep and friends
@@ -93,7 +94,7 @@ def law_tables(
     """
     normalized = law.normalized()
     return (
-        _spec_table(law.spec, preset),
+        spec_table(law.spec, preset),
         _numbers_table(law, normalized, digits, limit),
         _bands_table(law, normalized, digits),
         *(() if limit is None else (_bands_table(limit, limit.normalized(), digits, "Bands of the limit"),)),
@@ -101,7 +102,8 @@ def law_tables(
     )
 
 
-def _spec_table(spec: Any, preset: str | None) -> Table:
+def spec_table(spec: Any, preset: str | None) -> Table:
+    """A specification: one row for each field that it has."""
     table = _table(f"{preset or 'Attention'}: output {spec.output}", "field", "exact", "value")
     for row in spec_rows(spec):
         table.add_row(*row)
@@ -114,9 +116,9 @@ def spec_rows(spec: Any) -> Iterator[tuple[str, str, str]]:
         value = getattr(spec, name)
         if value is None or (name.endswith("_scale") and value == 1):
             continue
-        exact = str(value)
-        shown = exact if len(exact) <= _LONGEST_EXACT else ""
-        yield name, shown, "" if isinstance(value, int) else f"{float(value):.10g}"
+        exact, symbolic = str(value), bool(getattr(value, "free_symbols", None))
+        shown = exact if symbolic or len(exact) <= _LONGEST_EXACT else ""
+        yield name, shown, "" if symbolic or isinstance(value, int) else f"{float(value):.10g}"
     yield "tie", spec.tie.shorthand, ""
     yield "scores", f"{spec.scores.name}{f', rows of {spec.n_tokens} tokens' if spec.finite_size else ''}", ""
     yield "inputs", spec.inputs.name, ""
@@ -274,18 +276,23 @@ def spectrum_tables(verification: Any, title: str) -> tuple[RenderableType, ...]
     """One row for each statistic of a given spectrum, the verdict, then edges, units and outliers."""
     normalized = ", both of mean one" if verification.normalized else ""
     heading = f"{title}: {verification.n_tokens} eigenvalues against the law{normalized}"
-    table = _table(heading, "statistic", "measured", "allowed", "verdict")
-    for row in verification.rows():
-        allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
-        table.add_row(row["statistic"], f"{row['measured']:.3g}", allowed, _VERDICTS[row["passed"]])
     low, high = verification.edges
     bands = ", ".join(f"{left:.6g} to {right:.6g}" for left, right in verification.law.edges)
     return (
-        table, _summary(verification), Text(_SPECTRUM_NOTE),
+        *measured_tables(verification, heading), Text(_SPECTRUM_NOTE),
         Text(f"Nonzero values from {low:.6g} to {high:.6g}; the law: {bands}"),
         Text(f"Mean over that of the law: {verification.mean_ratio:.6g}"),
         Text(f"Outliers ({_OUTLIER_RULE}): {_outliers(verification.outliers)}"),
     )
+
+
+def measured_tables(verification: Any, title: str, measured: str = "measured") -> tuple[RenderableType, ...]:
+    """One row for each statistic that is compared with the law alone, then the verdict."""
+    table = _table(title, "statistic", measured, "allowed", "verdict")
+    for row in verification.rows():
+        allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
+        table.add_row(row["statistic"], estimate_text(row, measured), allowed, _VERDICTS[row["passed"]])
+    return table, _summary(verification)
 
 
 def _outliers(found: Sequence[Any]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import sympy as sp
 from flint import Ordering, fmpz_mpoly, fmpz_mpoly_ctx, fmpz_poly
 
+from freeattn.display import ShownAsFormulas
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.theory.given_values import finite_number, rational_number
 from freeattn.theory.real_roots import AlgebraicNumber, real_roots
@@ -26,7 +27,7 @@ _PAIRS = "pairs (left, right) of real numbers"
 
 
 @dataclass(frozen=True)
-class AlgebraicCurve:
+class AlgebraicCurve(ShownAsFormulas):
     """P(z, m) = Σ c_ij z^i m^j = 0 for the Stieltjes transform m(z) = ∫ ν(dx)/(x − z).
 
     Attributes:

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from freeattn.display import ShownAsFormulas
 from freeattn.theory.algebraic_curve import AlgebraicCurve
 from freeattn.theory.assumptions import Assumption, Rule
 from freeattn.theory.exports.julia import julia_source
@@ -22,7 +23,7 @@ from freeattn.theory.system import ScalarSystem
 __all__ = ["Derivation"]
 
 
-class Derivation(ABC):
+class Derivation(ShownAsFormulas, ABC):
     """The way from a model to the equations of its law.
 
     Attributes:

@@ -37,7 +37,7 @@ def _steps(stages: Stages) -> Iterator[Step]:
     if equivalent is not None:
         yield _layer(stages, equivalent)
         yield _equivalent(equivalent)
-    yield _law(stages, names)
+    yield _law(names)
     yield _transforms(stages, names)
     if scalar is None:
         yield _eliminated(stages)
@@ -80,14 +80,10 @@ def _equivalent(equivalent: GaussianEquivalent) -> Step:
     )
 
 
-def _law(stages: Stages, names: LawNames) -> Step:
-    images = [
-        Equation(f"image-{k}", letter, formulas.in_words(image, names))
-        for k, (image, letter) in enumerate(names.images.items())
-    ]
+def _law(names: LawNames) -> Step:
     return Step(
         "law", "The law", say("The limiting law {nu} is written in the algebra of free convolutions."),
-        (Equation("law", N(r"\nu", "ν"), names.of(stages.law), main=True), *images),
+        formulas.law_equations(names),
     )
 
 

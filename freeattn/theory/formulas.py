@@ -18,8 +18,8 @@ from freeattn.theory.system import Parametrization
 from freeattn.theory.transforms import CompoundFreePoisson, FreePoisson, Image, Law, MarchenkoPastur
 
 __all__ = [
-    "at", "base_equations", "curve_equations", "hat", "in_words", "polynomial", "product", "rest", "root", "say",
-    "stieltjes", "transform_of",
+    "at", "base_equations", "curve_equations", "hat", "in_words", "law_equations", "polynomial", "product", "rest",
+    "root", "say", "stieltjes", "transform_of",
 ]
 
 N = Notation
@@ -49,6 +49,14 @@ def at(letter: str, law: Notation, argument: str | Notation) -> Notation:
     """letter_law(argument), such as S_ρ(w)."""
     inside = N(argument, argument) if isinstance(argument, str) else argument
     return N(rf"{letter}_{{{law.latex}}}({inside.latex})", f"{letter}_{law.text}({inside.text})")
+
+
+def law_equations(names: LawNames) -> tuple[Equation, ...]:
+    """The law in the algebra of free convolutions, and the images that have a letter."""
+    images = (
+        Equation(f"image-{k}", letter, in_words(image, names)) for k, (image, letter) in enumerate(names.images.items())
+    )
+    return (Equation("law", N(r"\nu", "ν"), names.of(names.law), main=True), *images)
 
 
 def in_words(law: Law, names: LawNames) -> Notation:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import sympy as sp
 
+from freeattn.display import ShownAsFormulas
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.theory.assumptions import Rule
 from freeattn.theory.cumulants import cumulants_to_moments, moments_to_cumulants
@@ -36,7 +37,7 @@ def as_number(field: str, value: Any) -> sp.Expr:
     return number
 
 
-class Law(ABC):
+class Law(ShownAsFormulas, ABC):
     """A probability law on the line, in the algebra."""
 
     rule: ClassVar[Rule]
