@@ -83,7 +83,7 @@ def _draw_map(ax: Any, quantity: str, across: _Axis, along: _Axis, cells: NDArra
     for axis, field in ((ax.xaxis, across), (ax.yaxis, along)):
         _ticks(axis, field)
     mesh = ax.pcolormesh(
-        across.borders, along.borders, np.ma.masked_invalid(cells), cmap=_MAP, norm="log" if log else "linear",
+        across.borders, along.borders, np.ma.masked_invalid(cells), cmap=_MAP, norm="log" if log else None,
         rasterized=cells.size > 10_000,
     )
     ax.set(xlabel=across.name, ylabel=along.name, xlim=across.borders[[0, -1]], ylim=along.borders[[0, -1]])
