@@ -18,14 +18,15 @@ __all__ = ["law_title", "plot_law", "plot_laws"]
 _CURVE_POINTS = 800
 _BINS, _FEW_BINS, _FEW = 80, 40, 4000  # fewer bins below so many values
 _HEADROOM = 1.15  # height of the axis over what it shows
-_FOR_LEGEND = 1.45  # the same where the curve leaves no corner free
-_OUTER = 0.45  # share of the axis at either end where a legend may be
-_FREE = 0.6  # a corner is free below this share of the height
+_HANDLE, _LETTER = 0.17, 0.018  # width of a legend in a column: of its handles and of a letter, as shares of the axis
+_MARGIN, _ROW = 0.05, 0.08  # its height: above, and of a row
+_LEAST_BELOW = 0.5  # share of the height that is left to the curves, however long the legend
 _DECADES = 1e-2  # left over right edge below which a band is drawn on a logarithmic axis
 _BAR, _BAR_STEP = 1.6, 0.018  # points, and share of the height: bars that show bands of several laws
 _LAW = COLOURS[1]
 
 Sample = NDArray[np.floating[Any]]
+Curve = tuple[NDArray[np.float64], NDArray[np.float64]]  # x and heights
 
 
 def plot_law(
@@ -70,13 +71,14 @@ def plot_law(
         curve = _draw_cdf(ax, view, values, label)
         _finish(ax, [view], normalized, [curve], cdf=True)
         return ax
-    bars = [float(view.law_bars().max())]
+    highest, shapes = float(view.law_bars().max()), []
     if values is not None:
-        bars.append(_draw_sample(ax, view, values))
-    curve = _draw_density(ax, view, label, color=_LAW, linestyle="-")
-    top = _height(float(curve[1].max()) if curve[1].size else 0.0, max(bars))
+        shapes.append(_draw_sample(ax, view, values))
+        highest = max(highest, float(shapes[0][1].max()))
+    shapes.append(_draw_density(ax, view, label, color=_LAW, linestyle="-"))
+    top = _height(_peak(shapes[-1]), highest)
     _draw_atoms(ax, view, values, top)
-    _finish(ax, [view], normalized, [curve], top=top)
+    _finish(ax, [view], normalized, shapes, top=top)
     return ax
 
 
@@ -113,8 +115,7 @@ def plot_laws(
             ax.plot(*curves[-1], label=label, linewidth=LINE_WIDTH, **look)
         else:
             curves.append(_draw_density(ax, view, label, **look))
-            peak = float(curves[-1][1].max()) if curves[-1][1].size else 0.0
-            tops.append(_height(peak, float(view.law_bars().max())))
+            tops.append(_height(_peak(curves[-1]), float(view.law_bars().max())))
         for left, right in view.law.edges:
             ax.plot(
                 [max(float(left), low), float(right)], [(k + 0.6) * _BAR_STEP] * 2, color=look["color"],
@@ -166,14 +167,16 @@ def _sample_label(size: int, beyond: int = 0) -> str:
     return f"sample of {size}" + (f" ({beyond} beyond the axis)" if beyond else "")
 
 
-def _draw_sample(ax: Any, view: DensityView, sample: Sample) -> float:
+def _draw_sample(ax: Any, view: DensityView, sample: Sample) -> Curve:
+    """The histogram; its heights at the middles of its bins."""
     heights, beyond = view.sample_bars(sample)
     label = _sample_label(sample.size, beyond)
     ax.stairs(heights, view.bins, fill=True, color=MUTED["sample"], label=label, zorder=1)
-    return float(heights.max())
+    return (view.bins[:-1] + view.bins[1:]) / 2, heights
 
 
-Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
+def _peak(curve: Curve) -> float:
+    return float(curve[1].max()) if curve[1].size else 0.0
 
 
 def _draw_density(ax: Any, view: DensityView, label: str, **look: Any) -> Curve:
@@ -236,7 +239,10 @@ def _finish(
     margin = 0.0 if log else 0.02 * (high - low)
     squares = all(hasattr(view.law.spec, "output") for view in views)
     name = ("squared singular value" if squares else "eigenvalue") + (" / mean" if normalized else "")
-    height, place = _room_for_cdf(curves, low, high, log) if cdf else _room(curves, low, high, log, top)
+    labels = ax.get_legend_handles_labels()[1]
+    height, place = (
+        _room_for_cdf(curves, low, high, log) if cdf else _room(curves, labels, low, high, log, top)
+    )
     value = "distribution function" if cdf else "density of the logarithm" if log else "density"
     ax.set(xlim=(low - margin, high), ylim=(0, height), xlabel=name, ylabel=value)
     ax.set_xscale("log" if log else "linear")
@@ -250,14 +256,19 @@ def _room_for_cdf(curves: Sequence[Curve], low: float, high: float, log: bool) -
     return 1.04, "lower right" if half_way > 0.5 else "upper left"
 
 
-def _room(curves: Sequence[Curve], low: float, high: float, log: bool, top: float) -> tuple[float, str]:
-    """Height of the axis, and the upper corner that is less filled."""
-    def share(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.log(x / low) / np.log(high / low) if log else (x - low) / (high - low)
-
-    sides = []
-    for left, right in ((0.0, _OUTER), (1 - _OUTER, 1.0)):
-        inside = [y[(share(x) >= left) & (share(x) <= right)] for x, y in curves]
-        sides.append(max((float(part.max()) for part in inside if part.size), default=0.0) / top)
-    corner = "upper right" if sides[1] <= sides[0] else "upper left"
-    return top * (_HEADROOM if min(sides) < _FREE else _FOR_LEGEND), corner
+def _room(
+    shapes: Sequence[Curve], labels: Sequence[str], low: float, high: float, log: bool, top: float
+) -> tuple[float, str]:
+    """Height of the axis, and the upper corner, that keep the legend off what is drawn."""
+    width = min(1.0, _HANDLE + _LETTER * max(map(len, labels)))
+    below = 1 - _MARGIN - _ROW * len(labels)  # share of the height that the legend leaves
+    needed = {}
+    for corner, start in (("upper right", 1 - width), ("upper left", 0.0)):
+        parts = []
+        for x, y in shapes:
+            share = np.log(x / low) / np.log(high / low) if log else (x - low) / (high - low)
+            parts.append(y[(share >= start) & (share <= start + width)])
+        highest = max((float(part.max()) for part in parts if part.size), default=0.0)
+        needed[corner] = min(highest, top) / max(below, _LEAST_BELOW)
+    corner = min(needed, key=lambda name: needed[name])
+    return max(_HEADROOM * top, needed[corner]), corner
