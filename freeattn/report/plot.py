@@ -52,14 +52,14 @@ def plot_law(
         The Axes; `ax.figure` is the figure, for `fa.save_figure` or `savefig`.
 
     Raises:
-        InputError: when the sample is empty or not finite.
+        InputError: when the sample is empty or not finite, and for log=True with values below 0.
         MissingExtraError: when matplotlib is not installed.
     """
     values = None if sample is None else _values(sample)
     if normalized:
         values = None if values is None else values / np.asarray(law.mean, dtype=values.dtype)
         law = law.normalized()
-    log = _spreads(law) if log is None else log
+    log = _logarithmic([law], log)
     few = values is not None and values.size < _FEW
     view = DensityView.of(law, log, _FEW_BINS if few else _BINS)
     ax = new_figure().axes[0] if ax is None else ax
@@ -98,11 +98,11 @@ def plot_laws(
         The Axes.
 
     Raises:
-        InputError: when there is no law.
+        InputError: when there is no law, and for log=True with values below 0.
         MissingExtraError: when matplotlib is not installed.
     """
     chosen = {name: law.normalized() if normalized else law for name, law in named(laws, "laws").items()}
-    log = any(_spreads(law) for law in chosen.values()) if log is None else log
+    log = _logarithmic(list(chosen.values()), log)
     views = [DensityView.of(law, log, _BINS) for law in chosen.values()]
     ax = new_figure().axes[0] if ax is None else ax
     low, high = min(float(view.bins[0]) for view in views), max(float(view.bins[-1]) for view in views)
@@ -141,15 +141,27 @@ def _spreads(law: Any) -> bool:
     return any(0 <= float(left) < _DECADES * float(right) for left, right in law.edges)
 
 
+def _logarithmic(laws: Sequence[Any], log: bool | None) -> bool:
+    """The axis that was asked for, else the one that the laws need and allow."""
+    ends = [[float(end) for band in law.edges for end in band] for law in laws]
+    places = [[float(atom.location) for atom in law.atoms] for law in laws]
+    allowed = all(max(each) > 0 and min(each) >= 0 for each in (a + b for a, b in zip(ends, places, strict=True)))
+    if log and not allowed:
+        raise InputError("log", log, "False for laws with values below 0, or 0 alone")
+    return (allowed and any(map(_spreads, laws))) if log is None else log
+
+
 def _values(sample: Any) -> Sample:
     """One array of all values; single precision stays what it is, for its zeros are rough."""
     several = isinstance(sample, (list, tuple)) and any(hasattr(one, "softmax") or np.ndim(one) for one in sample)
     try:
         parts = [np.ravel(np.asarray(getattr(one, "softmax", one))) for one in (sample if several else [sample])]
         values = np.concatenate(parts) if parts else np.empty(0)
+        if values.dtype.kind == "c":
+            raise TypeError("complex")
         values = values if values.dtype.kind == "f" else values.astype(float)
     except (TypeError, ValueError):
-        raise InputError("sample", sample, "an array of numbers, or a list of arrays") from None
+        raise InputError("sample", sample, "an array of real numbers, or a list of arrays") from None
     if not values.size or not np.isfinite(values).all():
         raise InputError("sample", f"an array of shape {values.shape}", "at least one number, all finite")
     return values

@@ -235,7 +235,15 @@ def test_plot_draws_on_given_axes_and_never_loads_pyplot(law):
     assert ("matplotlib.pyplot" in sys.modules) == before
 
 
-@pytest.mark.parametrize("sample", [[], [1.0, float("nan")], "eigenvalues", [[1.0], ["x"]]])
+def test_a_logarithmic_axis_needs_positive_values(law, two_bands):
+    negative = replace(two_bands, centers=(0.5, 1.5))
+    with pytest.raises(InputError, match="log = True"):
+        plot_law(negative, log=True)
+    wide = replace(two_bands, centers=(1.0,), radius=0.999)
+    assert [plot_laws(pair).get_xscale() for pair in ([law, wide], [negative, wide])] == ["log", "linear"]
+
+
+@pytest.mark.parametrize("sample", [[], [1.0, float("nan")], "eigenvalues", [[1.0], ["x"]], [1j, 2.0]])
 def test_bad_sample(law, sample):
     with pytest.raises(InputError, match="sample"):
         plot_law(law, sample=sample)
