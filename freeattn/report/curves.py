@@ -23,17 +23,17 @@ def named(given: Mapping[str, Any] | Sequence[Any], field: str) -> dict[str, Any
     """Laws by their names: those given, else those of their layers, numbered where they are not different.
 
     Raises:
-        InputError: when there is none.
+        InputError: when there is none, and for what is no law.
     """
+    found: dict[str, Any] = {}
     if isinstance(given, Mapping):
         found = {str(name): law for name, law in given.items()}
-    else:
-        found = {}
+    elif isinstance(given, Sequence):
         for number, law in enumerate(given, start=1):
             name = getattr(getattr(law, "spec", None), "name", None) or f"law {number}"
             found[name if name not in found else f"{name} ({number})"] = law
-    if not found:
-        raise InputError(field, given, "at least one law")
+    if not found or not all(hasattr(law, "density") for law in found.values()):
+        raise InputError(field, given, "a list of laws, or laws by their names, at least one")
     return found
 
 
@@ -49,8 +49,7 @@ def plot_curves(
     if "y" in log:
         limit_decades(ax, [value for _, y in curves.values() for value in y])
     ax.set(xlabel=x_name, ylabel=y_name)
-    if len(curves) > 1 or next(iter(curves)):
-        legend(ax)
+    legend(ax)
     return ax
 
 

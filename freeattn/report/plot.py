@@ -128,7 +128,7 @@ def plot_laws(
 def law_title(spec: Any, draws: int = 0) -> str:
     """One line about a layer, and how many draws are shown; without what it does not have."""
     betas = ", ".join(f"{float(beta):g}" for beta in spec.betas)
-    parts = [spec.name or "attention", spec.output, f"n = {spec.n_tokens}" if spec.n_tokens else "", f"β = {betas}"]
+    parts = [spec.name or "", spec.output, f"n = {spec.n_tokens}" if spec.n_tokens else "", f"β = {betas}"]
     parts += ["finite size" if spec.finite_size else "", f"{draws} draw{'' if draws == 1 else 's'}" if draws else ""]
     return ", ".join(part for part in parts if part)
 

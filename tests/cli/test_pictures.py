@@ -25,7 +25,7 @@ def test_law_has_a_title_and_the_unit_that_was_asked_for(run, tmp_path, drawn):
     given = [*LAYER, "--d-key", 16, "--normalized", "--plot"]
     assert run("law", *given, tmp_path / "law.pdf").code == 0
     (ax,) = drawn
-    assert ax.get_title() == "attention, mha, n = 64, β = 1"
+    assert ax.get_title() == "mha, n = 64, β = 1"
     assert ax.get_xlabel().endswith("/ mean")
     assert (tmp_path / "law.pdf").read_bytes().startswith(b"%PDF")
 
@@ -33,7 +33,7 @@ def test_law_has_a_title_and_the_unit_that_was_asked_for(run, tmp_path, drawn):
 def test_unequal_heads_are_titled_with_their_own_beta(run, tmp_path, drawn):
     given = ["--n-tokens", 64, "--d-model", 64, "--heads", "2:16:8:1,1:32:8:2"]
     assert run("law", *given, "--plot", tmp_path / "law.svg").code == 0
-    assert drawn[0].get_title() == "attention, mha, n = 64, β = 1, 2"
+    assert drawn[0].get_title() == "mha, n = 64, β = 1, 2"
 
 
 def test_verify_pools_its_draws(run, tmp_path, drawn):

@@ -86,7 +86,7 @@ def labels(ax):
 
 
 def test_title_says_the_beta_of_the_heads_and_leaves_out_what_a_layer_does_not_have(spec):
-    assert law_title(spec) == "attention, mha, n = 512, β = 0.5"
+    assert law_title(spec) == "mha, n = 512, β = 0.5"
     assert [law_title(spec, draws).rpartition(", ")[2] for draws in (1, 2)] == ["1 draw", "2 draws"]
     heads = [Heads(2, 16, 16, beta=2), Heads(1, 32, 16, beta=3)]
     unequal = Attention(n_tokens=64, d_model=64, heads=heads, beta=Fraction(1, 2), name="two kinds")
@@ -203,8 +203,9 @@ def test_laws_without_names_are_called_as_their_layers(law):
     assert [text.split(",")[0] for text in labels(plot_laws([bert, law, bert]))] == [
         "bert-base", "law 2", "bert-base (3)",
     ]
-    with pytest.raises(InputError, match="laws"):
-        plot_laws([])
+    for wrong in ([], {}, law, [law, 1]):
+        with pytest.raises(InputError, match="laws"):
+            plot_laws(wrong)
 
 
 def test_laws_divided_by_their_means_and_as_distribution_functions(law, two_bands):
