@@ -59,7 +59,7 @@ TIGHTER = {
 }
 # Imports inside functions: the optional dependency at its one place.
 INSIDE_FUNCTIONS = {
-    ("freeattn.report.plot", "matplotlib"),
+    ("freeattn.report.style", "matplotlib"),
     *(("freeattn.report.extra", library) for library in ("jinja2", "latex2mathml", "plotly")),
     ("freeattn.report.parquet", "pyarrow"),
     ("freeattn.adapters.torch_library", "torch"),
@@ -70,6 +70,8 @@ BY_NAME = {
     "freeattn", "freeattn.report", "freeattn.cli.derive", "freeattn.numerics.law", "freeattn.numerics.limiting",
     "freeattn.numerics.backends", "freeattn.display",
 }
+# Arrows between packages by name: `SpectralLaw.plot` hands the law to its picture, which imports no law.
+DEFERRED = {("numerics", "report"), ("cli", "theory")}
 BRIDGE = "freeattn.numerics.compile"  # the one module that may import both sympy and numpy
 # Only these packages may import the library at all.
 AT_HOME = {
@@ -177,6 +179,18 @@ def test_imports_by_name() -> None:
     assert {module for module, path in SOURCES.items() if calls.search(path.read_text(encoding="utf-8"))} == BY_NAME
 
 
+def named_late(module: str) -> Iterator[str]:
+    """The modules of freeattn that a module imports by name."""
+    for node in ast.walk(ast.parse(SOURCES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant))
+
+
+def test_arrows_by_name_between_packages() -> None:
+    found = {(part_of(module), part_of(late)) for module in BY_NAME for late in named_late(module)}
+    assert {(home, other) for home, other in found if home != other} == DEFERRED
+
+
 def test_one_bridge_from_symbols_to_arrays() -> None:
     assert {module for module in SOURCES if {"sympy", "numpy"} <= libraries(module)} <= {BRIDGE}
 
@@ -227,6 +241,7 @@ def loaded_after(statement: str) -> set[str]:
         ("import freeattn; freeattn.architecture('bert-base')", {"numpy", "scipy", "sympy", "flint", "matplotlib"}),
         ("import freeattn; freeattn.read_config", {"numpy", "scipy", "sympy", "flint", "matplotlib", "torch"}),
         ("import freeattn; freeattn.law", {"matplotlib", "numba"}),
+        ("import freeattn; freeattn.plot_laws; freeattn.save_figure", {"matplotlib", "scipy", "sympy", "rich"}),
     ],
 )
 def test_start_stays_light(statement: str, absent: set[str]) -> None:
@@ -249,6 +264,7 @@ def test_document_draws_every_arrow() -> None:
     drawn = set(re.findall(r"^  (\w+) --> (\w+)$", text, flags=re.MULTILINE))
     found = {(part_of(importer), part_of(imported)) for importer, imported, _ in INTERNAL}
     assert drawn == {(home, other) for home, other in found if home != other and home != "__main__"}
+    assert set(re.findall(r"^  (?!freeattn)(\w+) -\.-> (\w+)$", text, flags=re.MULTILINE)) == DEFERRED
     late = set(re.findall(r"^  freeattn -\.-> (\w+)$", text, flags=re.MULTILINE))
     late_packages = {part_of(module) for module in freeattn._PACKAGES.values()}
     assert late == {part_of(module) for module in lazy_names("freeattn").values()} - {"errors"} | late_packages

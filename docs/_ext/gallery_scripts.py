@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
+LARGER, WIDEST = 1.5, 504.0  # points
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -48,6 +50,14 @@ def pictures(app: Sphinx) -> Path:
     return Path(app.doctreedir) / "gallery"
 
 
+def shown_width(picture: Path) -> str:
+    """Half as large again as in print, and at most as wide as the text."""
+    width = re.search(r'<svg[^>]* width="([\d.]+)pt"', picture.read_text(encoding="utf-8"))
+    if width is None:
+        raise ExtensionError(f"{picture} does not tell its width in points")
+    return f"{min(LARGER * float(width[1]), WIDEST):.0f}pt"
+
+
 class GalleryScript(SphinxDirective):
     """One script with its picture and what it prints."""
 
@@ -62,7 +72,9 @@ class GalleryScript(SphinxDirective):
         shown: list[nodes.Node] = list(self.parse_text_to_nodes(text))
         if self.env.app.builder.format == "html":
             folder = pictures(self.env.app)
-            shown.append(nodes.image(uri=os.path.relpath(folder / f"{name}.svg", self.env.srcdir), alt=text))
+            picture = folder / f"{name}.svg"
+            uri = os.path.relpath(picture, self.env.srcdir)
+            shown.append(nodes.image(uri=uri, alt=text, width=shown_width(picture)))
             printed = (folder / f"{name}.txt").read_text(encoding="utf-8").rstrip()
             if printed:
                 shown.append(nodes.literal_block(printed, printed, language="none"))

@@ -38,6 +38,7 @@ TITLES = {
     "evidence": "Simulation",
     "adapters": "Configuration files, modules, spectra",
     "findings": "Reports",
+    "report": "Pictures",
     "runs": "Runs",
     "errors": "Errors",
 }

@@ -2,11 +2,10 @@
 0, an atom that the law has exactly."""
 
 import freeattn as fa
-from freeattn.report import save_law_plot
 
 sizes = {"n_tokens": 384, "d_model": 256, "n_heads": 4, "d_key": 64, "d_value": 64}
 spec = fa.Attention(inputs="gaussian", **sizes)
 law = fa.law(spec)
-draws = [fa.sample(spec, seed).softmax for seed in (0, 1, 2, 3)]
-save_law_plot(law, "more_tokens.svg", samples=draws)
+draws = [fa.sample(spec, seed) for seed in (0, 1, 2, 3)]
+fa.save_figure(law.plot(sample=draws), "more_tokens.svg")
 print(law)

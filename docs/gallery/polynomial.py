@@ -3,14 +3,11 @@
 from fractions import Fraction
 
 import freeattn as fa
-from freeattn.report import plot_law
 
 rows, columns = fa.space("rows", 400), fa.space("columns", 800)
 X = fa.gaussian("X", rows, columns, Fraction(1, 800))
 S = fa.wigner("S", rows, Fraction(1, 1600))
 law = fa.law(X @ X.T + S, of="self-adjoint")
 eigenvalues = fa.sample(X @ X.T + S, seed=0, of="self-adjoint")
-ax = plot_law(law, sample=eigenvalues)
-ax.set_xlabel("eigenvalue")
-ax.figure.savefig("polynomial.svg")
+fa.save_figure(law.plot(sample=eigenvalues), "polynomial.svg")
 print(law)

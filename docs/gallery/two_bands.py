@@ -4,10 +4,9 @@ three quarters of the directions have a band of their own."""
 from fractions import Fraction
 
 import freeattn as fa
-from freeattn.report import save_law_plot
 
 spec = fa.Attention.from_ratios(gamma_key=Fraction(1, 4), n_heads=16, output="attention")
 law = fa.law(spec)
 draws = [fa.sample(spec.with_sizes(512), seed).equivalent for seed in (0, 1)]
-save_law_plot(law, "two_bands.svg", samples=draws, log=True)
+fa.save_figure(law.plot(sample=draws, log=True), "two_bands.svg")
 print("masses of the bands:", [round(mass, 12) for mass in law.band_masses])

@@ -9,7 +9,8 @@ import click
 
 import freeattn
 from freeattn import report
-from freeattn.cli.options import json_option, spec_options
+from freeattn.cli.files import output_files
+from freeattn.cli.options import axis_option, force_option, json_option, plot_option, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import named_layer
 from freeattn.cli.warnings import warn_of_the_limit
@@ -24,6 +25,7 @@ Examples:
   freeattn compare bert-base bert-large --n-tokens 512
   freeattn compare bert-base bert-base:n_heads=6,d_key=128,d_value=128 --n-tokens 512 --json
   freeattn compare llama-2-7b path/to/config.json --n-tokens 2048
+  freeattn compare bert-base bert-large --n-tokens 512 --plot densities.pdf
 """
 
 
@@ -34,8 +36,12 @@ Examples:
 @click.option("--noise", metavar="X", default="0.1", show_default=True, help="Variance of the noise.")
 @click.option("--level", metavar="X", default="0.1", show_default=True, help="Level of the training loss.")
 @json_option
+@plot_option("Draw the densities of the laws of mean one; png, pdf or svg (needs the extra 'plot').")
+@force_option
+@axis_option
 def compare_command(
-    layers: Sequence[str], penalty: str, noise: str, level: str, as_json: bool, **options: Any
+    layers: Sequence[str], penalty: str, noise: str, level: str, as_json: bool, plot: str | None, force: bool,
+    log: bool | None, **options: Any,
 ) -> None:
     """Tokens, ratios, beta, parameters, mean, edges, atom and predictions of several layers.
 
@@ -45,12 +51,19 @@ def compare_command(
     """
     if len(layers) < 2:
         raise InputError("layers", " ".join(layers) or "(not given)", "two layers or more to compare")
+    files = output_files(force, {"plot": plot})
+    if "plot" in files:
+        report.check_plot_file(files["plot"].given)
     settings = {
         name: float(exact_number(name, text))
         for name, text in (("penalty", penalty), ("noise", noise), ("level", level))
     }
     read = [named_layer(text, options) for text in layers]
-    found = [freeattn.predict.summary(freeattn.law(one.spec), **settings) for one in read]
+    laws = [freeattn.law(one.spec) for one in read]
+    found = [freeattn.predict.summary(law, **settings) for law in laws]
+    if "plot" in files:
+        with files["plot"].writing() as path:
+            report.save_figure(report.plot_laws(dict(zip(layers, laws, strict=True)), normalized=True, log=log), path)
     warn_of_the_limit([one.spec for one in read], layers)
     if as_json:
         records = [

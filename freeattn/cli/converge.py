@@ -80,7 +80,7 @@ def converge_command(
             write_csv(path, *table_rows(found.rows()))
     if "plot" in files:
         with files["plot"].writing() as path:
-            report.save_convergence_plot(found, path)
+            report.save_figure(report.plot_convergence(found), path)
     if as_json:
         click.echo(dump_json({"version": freeattn.__version__, "preset": preset, **found.to_dict()}))
     else:

@@ -9,7 +9,15 @@ import click
 import freeattn
 from freeattn import report
 from freeattn.cli.files import output_files
-from freeattn.cli.options import count_option, file_options, json_option, name_option, preset_argument, spec_options
+from freeattn.cli.options import (
+    axis_option,
+    count_option,
+    file_options,
+    json_option,
+    name_option,
+    preset_argument,
+    spec_options,
+)
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, law_record, write_csv
 from freeattn.cli.spec import build_layer
@@ -39,7 +47,7 @@ _MOST_POINTS = 10_000_000
 @count_option("points", 1000, 10, _MOST_POINTS, "Lines of the CSV file, denser near the edges.")
 @name_option("route", ("transform", "pencil"), "How the law is computed (default: a closed law where there is one).")
 @click.option("--normalized", is_flag=True, help="CSV and plot of the law divided by its mean.")
-@click.option("--log/--linear", default=None, help="Axis of the plot (default: as the law needs).")
+@axis_option
 def law_command(
     preset: str | None, digits: int, as_json: bool, csv: str | None, plot: str | None, force: bool,
     points: int, route: str | None, normalized: bool, log: bool | None, **options: Any,
@@ -57,13 +65,14 @@ def law_command(
     with progress_of("computing"):
         law = freeattn.law(layer.spec, route=route)
         limit = freeattn.law(layer.spec.with_finite_size(False), route=route) if layer.spec.finite_size else None
-        drawn = law.normalized() if normalized else law
         if "csv" in files:
             with files["csv"].writing() as path:
-                write_csv(path, ("x", "density", "cdf"), report.density_rows(drawn, points))
+                rows = report.density_rows(law.normalized() if normalized else law, points)
+                write_csv(path, ("x", "density", "cdf"), rows)
         if "plot" in files:
             with files["plot"].writing() as path:
-                report.save_law_plot(drawn, path, log=log)
+                picture = law.plot(log=log, normalized=normalized, title=report.law_title(layer.spec))
+                report.save_figure(picture, path)
         if as_json:
             text = dump_json(law_record(law, layer.preset(preset), digits, layer.config, limit)) + "\n"
         else:

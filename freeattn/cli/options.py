@@ -17,8 +17,9 @@ from freeattn.errors import InputError
 from freeattn.model.ties import refuse_queries
 
 __all__ = [
-    "LAYER_FIELDS", "SWITCHES", "count_option", "draws_option", "file_options", "json_option", "name_option",
-    "preset_argument", "run_options", "run_options_from", "seed_option", "spec_options",
+    "LAYER_FIELDS", "SWITCHES", "axis_option", "count_option", "draws_option", "file_options", "force_option",
+    "json_option", "name_option", "plot_option", "preset_argument", "run_options", "run_options_from", "seed_option",
+    "spec_options",
 ]
 
 _EXPLAIN: dict[str, Callable[[str], object]] = {"tie": refuse_queries}
@@ -198,8 +199,21 @@ def file_options(csv: str, plot: str) -> _Decorator[Any]:
     """--csv, --plot and --force, with the help texts of the first two."""
 
     def decorate(function: _Function) -> _Function:
-        function = click.option("--force", is_flag=True, help="Overwrite files that exist.")(function)
-        function = click.option("--plot", metavar="FILE", help=plot)(function)
-        return click.option("--csv", metavar="FILE", help=csv)(function)
+        return click.option("--csv", metavar="FILE", help=csv)(plot_option(plot)(force_option(function)))
 
     return decorate
+
+
+def plot_option(help: str) -> _Decorator[Any]:
+    """--plot: a picture."""
+    return click.option("--plot", metavar="FILE", help=help)
+
+
+def force_option(function: _Function) -> _Function:
+    """--force."""
+    return click.option("--force", is_flag=True, help="Overwrite files that exist.")(function)
+
+
+def axis_option(function: _Function) -> _Function:
+    """--log and --linear: the axis of a picture of laws."""
+    return click.option("--log/--linear", default=None, help="Axis of the plot (default: as the law needs).")(function)

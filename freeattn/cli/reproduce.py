@@ -115,4 +115,4 @@ def _write(files: Mapping[str, OutputFile], found: Sequence[Any]) -> None:
     for one in found:
         if f"plot {one.name}" in files:
             with files[f"plot {one.name}"].writing() as path:
-                report.save_figure(one.panels(), path, one.title)
+                report.save_figure(report.plot_panels(one.panels(), one.title), path)

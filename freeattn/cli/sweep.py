@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 import freeattn
 from freeattn import report
-from freeattn.cli.files import output_files
+from freeattn.cli.files import OutputFile, output_files
 from freeattn.cli.grids import layers, read_grid, read_records
 from freeattn.cli.group import say
-from freeattn.cli.options import draws_option, json_option, preset_argument, run_options, seed_option, spec_options
+from freeattn.cli.options import (
+    draws_option,
+    force_option,
+    json_option,
+    plot_option,
+    preset_argument,
+    run_options,
+    seed_option,
+    spec_options,
+)
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, write_csv
 from freeattn.cli.warnings import warn_of_the_limit
@@ -25,6 +35,7 @@ Examples:
   freeattn sweep bert-base --n-tokens 512 --over beta=0.5:2:0.25
   freeattn sweep bert-base --n-tokens 512 --over beta=0.5,1 --over d_key=32,64,128 --csv widths.csv
   freeattn sweep bert-base --over n_tokens=128:768:64 --quantity ridge_error:noise=0.1
+  freeattn sweep bert-base --n-tokens 512 --over beta=0.5:2:0.25 --over d_key=32,64,128 --plot mean.pdf
   freeattn sweep --records layers.csv --draws 10 --workers all --store sweep.db --parquet layers.parquet
 
 \b
@@ -50,12 +61,14 @@ _DEFAULT = ("mean", "edges", "atom")
 @json_option
 @click.option("--csv", metavar="FILE", help="Write the table.")
 @click.option("--parquet", metavar="FILE", help="Write the table (needs the extra 'parquet').")
-@click.option("--force", is_flag=True, help="Overwrite files that exist.")
+@plot_option("Draw one column: a line over one field, a map over two; png, pdf or svg (needs the extra 'plot').")
+@click.option("--plot-column", metavar="NAME", help="The column drawn (default: the first of the first quantity).")
+@force_option
 @click.pass_context
 def sweep_command(
     context: click.Context, /, preset: str | None, over: tuple[str, ...], records: str | None,
     quantity: tuple[str, ...], draws: int, seed: int, workers: int | None, store: str | None, as_json: bool,
-    csv: str | None, parquet: str | None, force: bool, **options: Any,
+    csv: str | None, parquet: str | None, plot: str | None, plot_column: str | None, force: bool, **options: Any,
 ) -> None:
     """Quantities of the laws of many layers: one row for each combination of values.
 
@@ -65,12 +78,17 @@ def sweep_command(
     With a store, what is finished is kept: an interrupted sweep goes on where it stopped, and an extended
     one computes what is new.
     """
-    files = output_files(force, {"csv": csv, "parquet": parquet})
+    files = output_files(force, {"csv": csv, "parquet": parquet, "plot": plot})
     if "parquet" in files:
         report.check_parquet()
+    if "plot" in files:
+        report.check_plot_file(files["plot"].given)
     if bool(over) == (records is not None):
         raise InputError("over", ", ".join(over) or "(not given)", "either --over beta=0.5:2:0.25 or --records FILE")
     points = layers(preset, options, read_grid(over) if records is None else read_records(records))
+    fields = tuple(points[0].values)
+    if plot is not None and len(fields) > 2:
+        raise InputError("plot", plot, f"a sweep over one field or two, not {', '.join(fields)}")
     kept = None if store is None else freeattn.Store(store)
     with progress_of("computing", len(points)) as progress:
         table = freeattn.sweep(
@@ -81,17 +99,34 @@ def sweep_command(
     if table.errors:
         has = "has" if len(table.errors) == 1 else "have"
         say("note", f"{len(table.errors)} of {len(table.rows)} combinations {has} an error; the column error tells it")
+    _write_tables(files, table)
+    if as_json:
+        click.echo(dump_json({"version": freeattn.__version__, "preset": preset, **table.to_dict()}))
+    else:
+        click.echo(report.render(_table(table, preset)), nl=False)
+    failed = len(table.errors) == len(table.rows)
+    if "plot" in files and not failed:
+        _draw(files["plot"], table, fields, plot_column)
+    context.exit(1 if failed else 0)
+
+
+def _write_tables(files: Mapping[str, OutputFile], table: Any) -> None:
     if "csv" in files:
         with files["csv"].writing() as path:
             write_csv(path, table.columns, [[_cell(row[name]) for name in table.columns] for row in table.rows])
     if "parquet" in files:
         with files["parquet"].writing() as path:
             report.write_parquet(path, table.columns, table.rows)
-    if as_json:
-        click.echo(dump_json({"version": freeattn.__version__, "preset": preset, **table.to_dict()}))
-    else:
-        click.echo(report.render(_table(table, preset)), nl=False)
-    context.exit(1 if len(table.errors) == len(table.rows) else 0)
+
+
+def _draw(file: OutputFile, table: Any, fields: Sequence[str], column: str | None) -> None:
+    """The picture comes last: a column that cannot be drawn costs no table."""
+    told = table.columns[len(fields):]
+    if column is not None and column not in told:
+        raise InputError("plot_column", column, f"one of {', '.join(told)}")
+    picture = report.plot_sweep(table, column or told[0], *fields)
+    with file.writing() as path:
+        report.save_figure(picture, path)
 
 
 def _table(table: Any, preset: str | None) -> Any:

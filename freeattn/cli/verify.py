@@ -11,6 +11,7 @@ from freeattn import report
 from freeattn.cli.files import output_files
 from freeattn.cli.group import say
 from freeattn.cli.options import (
+    axis_option,
     draws_option,
     file_options,
     json_option,
@@ -51,7 +52,7 @@ Exit codes: 0 every check passed, 1 a check failed, 2 bad input.
     "Write the statistics, one line each.",
     "Draw the law over the histogram of all draws; png, pdf or svg (needs the extra 'plot').",
 )
-@click.option("--log/--linear", default=None, help="Axis of the plot (default: as the law needs).")
+@axis_option
 @click.pass_context
 def verify_command(
     context: click.Context, /, preset: str | None, draws: int, seed: int, workers: int | None, store: str | None,
@@ -88,7 +89,9 @@ def verify_command(
             write_csv(path, *table_rows(verification.rows()))
     if "plot" in files:
         with files["plot"].writing() as path:
-            report.save_law_plot(verification.law if given else law, path, _spectra(verification), log=log)
+            spectra, compared = _spectra(verification), verification.law if given else law
+            title = report.law_title(layer.spec, 0 if given else len(spectra))
+            report.save_figure(compared.plot(sample=spectra, log=log, title=title), path)
     if as_json:
         source = {"version": freeattn.__version__, "preset": layer.preset(preset), "config": layer.config}
         click.echo(dump_json({**source, **verification.to_dict()}))

@@ -122,7 +122,7 @@ class Reproduction(ShownAsTables):
         return any(row.scale is not None and row.scale > 1 for row in self.found)
 
     def panels(self) -> tuple[Panel, ...]:
-        """The picture as data, for `report.save_figure`."""
+        """The picture as data, for `report.plot_panels`."""
         return self._panels()
 
     def rows(self) -> list[dict[str, Any]]:

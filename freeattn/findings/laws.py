@@ -13,7 +13,7 @@ from freeattn.model.attention import Attention
 from freeattn.numerics.law import SpectralLaw
 from freeattn.predict.shape import leading_singular_value
 from freeattn.report.data import Curve, DensityData, Fact, Histogram
-from freeattn.report.plot import DensityView, law_grid
+from freeattn.report.grid import DensityView, law_grid
 from freeattn.report.tables import edge_kind
 
 __all__ = ["density_data", "law_facts", "spike_of"]

@@ -348,6 +348,14 @@ class SpectralLaw(ShownAsTables):
     def _transforms(self) -> Any:
         return importlib.import_module("freeattn.numerics.transforms_of_laws")
 
+    def plot(
+        self, ax: Any = None, *, sample: Any = None, normalized: bool = False, log: bool | None = None,
+        cdf: bool = False, label: str = "limiting law", title: str = "",
+    ) -> Any:
+        """The Axes with the density, or the cdf, over a sample: `freeattn.report.plot_law` (needs the extra "plot")."""
+        plot_law = importlib.import_module("freeattn.report.plot").plot_law  # matplotlib only when a picture is drawn
+        return plot_law(self, ax, sample=sample, normalized=normalized, log=log, cdf=cdf, label=label, title=title)
+
     def normalized(self) -> SpectralLaw:
         """The same law with mean one.
 

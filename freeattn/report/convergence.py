@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from freeattn.report.plot import check_plot_file, figure_class
+from freeattn.report.curves import line_of
+from freeattn.report.style import COLOURS, LINE_WIDTH, legend, new_figure, small_text
 from freeattn.report.tables import rows_table
 
-__all__ = ["convergence_tables", "save_convergence_plot"]
+__all__ = ["convergence_tables", "plot_convergence"]
 
 _NOTE = (
     "Means over draws with 95 % Student-t intervals; moments: absolute deviation over the moment of the law. Rates: "
@@ -22,7 +21,10 @@ _NOTE = (
 )
 _PASSED, _FAILED = Text("passed", style="green"), Text("FAILED", style="bold red")
 _DRAWN = {"relative_w1": "relative W1", "ks": "Kolmogorov-Smirnov"}
-_RGB = {"softmax-law": "#b2182b", "equivalent-law": "#4d4d4d", "softmax-equivalent": "#2166ac"}
+_LOOK = {  # colour, line, marker
+    "softmax-law": (COLOURS[1], "-", "o"), "equivalent-law": (COLOURS[0], "--", "s"),
+    "softmax-equivalent": (COLOURS[2], ":", "^"),
+}
 
 
 def convergence_tables(found: Any, preset: str | None = None) -> tuple[RenderableType, ...]:
@@ -75,49 +77,65 @@ def _percent(estimate: Any) -> str:
     return f"{estimate.mean:.1%}" if half is None else f"{100 * estimate.mean:.1f} ± {100 * half:.1f} %"
 
 
-def save_convergence_plot(found: Any, path: str | os.PathLike[str]) -> None:
-    """Relative W1 and KS against n, with their fitted powers, and the loss against β/√log n where it was measured.
+def plot_convergence(found: Any) -> Any:
+    """A Figure of what `fa.converge` found: relative W1 and KS against n with their fitted powers, and losses.
+
+    A panel for the loss of the mean against β/√log n is there when losses were measured. Points are means over draws
+    with 95 % intervals; a is the exponent of the fitted n^−a.
 
     Raises:
-        InputError, MissingExtraError: as `check_plot_file`.
+        MissingExtraError: when matplotlib is not installed.
     """
-    check_plot_file(path)
     panels = len(_DRAWN) + bool(found.losses)
-    figure = figure_class()(figsize=(4.6 * panels, 4.0), layout="constrained")
-    axes = list(figure.subplots(1, panels))
-    for ax, (statistic, name) in zip(axes, _DRAWN.items(), strict=False):
-        for one in (one for one in found.distances if one.statistic == statistic):
-            _draw_distance(ax, one, found.sizes)
+    figure = new_figure(1, panels)
+    for ax, (statistic, name) in zip(figure.axes, _DRAWN.items(), strict=False):
+        for between in _LOOK:
+            _draw_distance(ax, found.distance(statistic, between), found.sizes)
         ax.set(xscale="log", yscale="log", xlabel="n_tokens", ylabel=name)
         ax.set_xticks(found.sizes, [str(n) for n in found.sizes])
-        ax.minorticks_off()
-        ax.legend(frameon=False, fontsize="small")
+        ax.xaxis.minorticks_off()
+        legend(ax)
+    figure.legend(
+        *_pairs(figure.axes[0]), loc="outside upper left", ncols=len(_LOOK), frameon=False,
+        fontsize=small_text(figure.axes[0]),
+    )
     if found.losses:
-        _draw_losses(axes[-1], found)
-    figure.savefig(path, format=Path(path).suffix[1:].lower(), dpi=160)
+        _draw_losses(figure.axes[-1], found)
+    return figure
 
 
 def _draw_distance(ax: Any, distance: Any, sizes: Any) -> None:
-    color, means = _RGB[distance.between], [one.mean for one in distance.estimates]
-    halves = [one.half_width or 0.0 for one in distance.estimates]
-    label = distance.between.replace("-", " to ")
+    (color, line, marker), means = _LOOK[distance.between], [one.mean for one in distance.estimates]
+    label = "no rate"
     if distance.rate is not None:
-        ax.plot(sizes, [distance.rate.at(n) for n in sizes], color=color, linewidth=1)
-        label += f", a = {distance.rate.exponent:.2f}"
-    ax.errorbar(sizes, means, yerr=halves, color=color, fmt="o", markersize=4, capsize=2, label=label)
+        ax.plot(sizes, [distance.rate.at(n) for n in sizes], color=color, linestyle=line, linewidth=LINE_WIDTH)
+        label = f"a = {distance.rate.exponent:.2f}"
+    _draw_points(ax, sizes, means, distance.estimates, color, marker, label)
+
+
+def _pairs(ax: Any) -> tuple[list[Any], list[str]]:
+    """Handles and names of what is compared: the same colours and markers in every panel, in the order of `_LOOK`."""
+    return ax.get_legend_handles_labels()[0], [between.replace("-", " to ") for between in _LOOK]
+
+
+def _draw_points(
+    ax: Any, x: Sequence[Any], y: Sequence[float], estimates: Sequence[Any], color: str, marker: str, label: str
+) -> None:
+    """Means with their intervals, where these are known."""
+    halves = [one.half_width or 0.0 for one in estimates]
+    ax.errorbar(
+        x, y, yerr=halves, color=color, fmt=marker, markersize=3, capsize=1.5, linewidth=0.8, label=label
+    )
 
 
 def _draw_losses(ax: Any, found: Any) -> None:
-    for n, losses in _by_size(found):
-        scaled = [one.scaled_beta for one in losses]
-        (line,) = ax.plot(scaled, [one.expected for one in losses], linewidth=1)
-        halves = [one.loss.half_width or 0.0 for one in losses]
-        ax.errorbar(
-            scaled, [one.loss.mean for one in losses], yerr=halves, color=line.get_color(), fmt="o", markersize=4,
-            capsize=2, label=f"n = {n}",
-        )
-    ax.set(xlabel="β/√log n", ylabel="loss of the mean (lines: expected)")
-    ax.legend(frameon=False, fontsize="small")
+    for number, (n, losses) in enumerate(_by_size(found)):
+        scaled, look = [one.scaled_beta for one in losses], line_of(number)
+        ax.plot(scaled, [one.expected for one in losses], linewidth=LINE_WIDTH, **look)
+        estimates = [one.loss for one in losses]
+        _draw_points(ax, scaled, [one.mean for one in estimates], estimates, look["color"], "o", f"n = {n}")
+    ax.set(xlabel="β/√log n", ylabel="mean loss (lines: expected)")
+    legend(ax)
 
 
 def _by_size(found: Any) -> Iterator[tuple[int, list[Any]]]:

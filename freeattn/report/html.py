@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from freeattn.report.data import Curve, Derived, Fact, Formula, LayerData, Piece, ReportData
@@ -16,6 +15,7 @@ from freeattn.report.mathml import display_formula, inline_formula
 from freeattn.report.page_figures import Figure, Series, bars_outline, figures_of
 from freeattn.report.still import svg_of
 from freeattn.report.tables import estimate_text
+from freeattn.report.writing import write_file
 
 __all__ = ["HtmlReport", "check_html_libraries", "html_of"]
 
@@ -39,9 +39,13 @@ class HtmlReport:
     def __repr__(self) -> str:
         return f"<HtmlReport of {self.data.title}: {len(self.html) / 1e6:.1f} MB>"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file."""
-        Path(path).write_text(self.html, encoding="utf-8", newline="\n")
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the page to a file; one that exists is overwritten with `force` only.
+
+        Raises:
+            InputError: the name is taken, or its folder does not exist.
+        """
+        write_file(path, self.html.encode("utf-8"), force)
 
 
 def check_html_libraries() -> None:

@@ -1,212 +1,139 @@
-"""The curve of a law on a grid that resolves its edges, and its picture over the histogram of a sample.
-
-matplotlib is the extra "plot". Only its object interface is used: no pyplot, no global state, no display.
-"""
+"""Pictures of laws: one over the histogram of a sample, or several on the same axes."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from freeattn.errors import InputError, MissingExtraError
+from freeattn.errors import InputError
+from freeattn.report.curves import line_of, named
+from freeattn.report.grid import DensityView, cdf_curve, law_grid
+from freeattn.report.style import COLOURS, LINE_WIDTH, MUTED, legend, new_figure, set_title
 
-__all__ = [
-    "PLOT_SUFFIXES", "DensityView", "check_plot_file", "density_rows", "figure_class", "law_grid", "plot_law",
-    "save_law_plot",
-]
+__all__ = ["law_title", "plot_law", "plot_laws"]
 
-PLOT_SUFFIXES = (".png", ".pdf", ".svg")
-_SQUARE_ROOT = 0.5  # exponent of a soft edge
-_WIDE_BAND = 20.0  # right/left end above which half of a band's points are spaced by factors
 _CURVE_POINTS = 800
-_BINS = 80
-_HEADROOM = 1.15  # height of the axis over what it shows, for the legend
-_SHOWN_BEYOND = 1.12  # the axis ends here, relative to the outermost edge
+_BINS, _FEW_BINS, _FEW = 80, 40, 4000  # fewer bins below so many values
+_HEADROOM = 1.15  # height of the axis over what it shows
+_HANDLE, _LETTER = 0.17, 0.018  # width of a legend in a column: of its handles and of a letter, as shares of the axis
+_MARGIN, _ROW = 0.05, 0.08  # its height: above, and of a row
+_LEAST_BELOW = 0.5  # share of the height that is left to the curves, however long the legend
 _DECADES = 1e-2  # left over right edge below which a band is drawn on a logarithmic axis
-_HIDDEN_BELOW = 2e-3  # share of a band at a hard edge that a logarithmic axis leaves out, at most
-_ROUNDING = 1e-9  # relative to the axis: values this close to an atom are at it
-_RGB = {"law": "#b2182b", "sample": "#9db4c8", "band": "#f3e3df", "atom": "#4d4d4d"}
+_BAR, _BAR_STEP = 1.6, 0.018  # points, and share of the height: bars that show bands of several laws
+_LAW = COLOURS[1]
 
-_ARROW = {"arrowstyle": "-|>", "color": _RGB["atom"], "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
-
-# The curve --------------------------------------------------------------------------------------------------
-
-
-def _half_to_edge(count: int, exponent: float) -> NDArray[np.float64]:
-    """Distances from an edge in (0, 1/2], as u^p/2 with u equispaced and p = max(2, 2/(1 + exponent)).
-
-    With ρ ~ t^e at distance t, ρ dt/du ~ u^{p(1 + e) − 1} then vanishes at least like u; p = 2 at a
-    square-root edge, where ρ itself is linear in u.
-    """
-    power = max(2.0, 2.0 / (1.0 + exponent))
-    return 0.5 * (np.arange(1, count + 1) / count) ** power
-
-
-def _band_grid(
-    left: float, right: float, exponents: tuple[float, float], count: int
-) -> NDArray[np.float64]:
-    """`count` increasing points, dense at the ends, which are among them unless ρ diverges there."""
-    ends = [end for end, exponent in zip((left, right), exponents, strict=True) if exponent > 0]
-    inner = max(count - len(ends), 1)
-    spread = inner // 3 if left > 0 and right > _WIDE_BAND * left else 0
-    lower = (inner - spread + 1) // 2
-    low = left + (right - left) * _half_to_edge(lower, exponents[0])
-    high = right - (right - left) * _half_to_edge(inner - spread - lower + 1, exponents[1])[:-1]
-    factors = left * (right / left) ** (np.arange(1, spread + 1) / (spread + 1)) if spread else np.empty(0)
-    return np.unique(np.concatenate([ends, low, high, factors]))
-
-
-def law_grid(law: Any, points: int = 1000) -> NDArray[np.float64]:
-    """Increasing points that resolve every band of a law: about `points` in all, at most that many.
-
-    Each band gets an equal share. Near an edge of exponent e the distance to it goes like u^{2/(1+e)} with u
-    equispaced (u² at square-root edges); a band whose ends differ by a large factor also gets points spaced
-    by equal factors. Edges belong to the grid unless the density diverges there.
-    """
-    bands = [(float(left), float(right)) for left, right in law.edges]
-    if not bands:
-        return np.empty(0)
-    shares = [len(part) for part in np.array_split(np.arange(points), len(bands))]
-    parts = [
-        _band_grid(left, right, (float(soft[0]), float(soft[1])), share)
-        for (left, right), soft, share in zip(bands, law.edge_exponents, shares, strict=True)
-        if share
-    ]
-    return np.concatenate(parts)
-
-
-def density_rows(law: Any, points: int = 1000) -> Iterator[tuple[float, float, float]]:
-    """(x, density, cdf) on `law_grid`; atoms are steps of the cdf and no part of the density."""
-    x = law_grid(law, points)
-    density = np.asarray(law.density(x), dtype=float)
-    cdf = np.asarray(law.cdf(x), dtype=float)
-    yield from zip(x.tolist(), density.tolist(), cdf.tolist(), strict=True)
-
-
-# The picture ------------------------------------------------------------------------------------------------
-
-
-def figure_class() -> Any:
-    """matplotlib's Figure.
-
-    Raises:
-        MissingExtraError: when matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("plotting", "plot") from None
-    return Figure
-
-
-def check_plot_file(path: str | os.PathLike[str]) -> None:
-    """Refuse, before anything is computed, a picture that could not be written.
-
-    Raises:
-        InputError: for a suffix other than .png, .pdf, .svg.
-        MissingExtraError: when matplotlib is not installed.
-    """
-    if Path(path).suffix.lower() not in PLOT_SUFFIXES:
-        raise InputError("plot", os.fspath(path), f"a file name that ends in {', '.join(PLOT_SUFFIXES)}")
-    figure_class()
-
-
-@dataclass(frozen=True)
-class DensityView:
-    """What of a law is drawn: bins along the axis, and density per unit of x, or of log x."""
-
-    law: Any
-    bins: NDArray[np.float64]
-    log: bool
-
-    @classmethod
-    def of(cls, law: Any, log: bool) -> DensityView:
-        ends = [float(end) for band in law.edges for end in band]
-        ends += [float(atom.location) for atom in law.atoms if not (log and float(atom.location) <= 0)]
-        if not log:
-            ends.append(0.0)
-            limit = _SHOWN_BEYOND * max(ends) if max(ends) > 0 else 1.0
-            return cls(law, np.linspace(min(ends), limit, _BINS + 1), log)
-        zero = sum(float(atom.weight) for atom in law.atoms if float(atom.location) <= 0)
-        low = max(float(law.quantile(zero + _HIDDEN_BELOW * (1 - zero))) / 2, min(ends) / _SHOWN_BEYOND)
-        return cls(law, np.geomspace(low, _SHOWN_BEYOND**2 * max(ends), _BINS + 1), log)
-
-    @property
-    def widths(self) -> NDArray[np.float64]:
-        """Widths of the bins, in x or log x."""
-        return np.diff(np.log(self.bins) if self.log else self.bins)
-
-    def height(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """ρ(x), or x ρ(x) on a logarithmic axis."""
-        density = np.asarray(self.law.density(x), dtype=float)
-        return density * x if self.log else density
-
-    def law_bars(self) -> NDArray[np.float64]:
-        """Mean height of the law in each bin, atoms left out."""
-        mass = np.diff(np.asarray(self.law.cdf(self.bins), dtype=float))
-        for atom in self.law.atoms:
-            place = float(atom.location)
-            mass[(self.bins[:-1] < place) & (place <= self.bins[1:])] -= float(atom.weight)
-        return mass / self.widths
-
-    def sample_bars(self, sample: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-        """Heights of the histogram without the values at atoms, and how many values no bin holds."""
-        at_atom = np.zeros(sample.shape, dtype=bool)
-        for atom in self.law.atoms:
-            at_atom |= np.abs(sample - float(atom.location)) <= _ROUNDING * float(self.bins[-1])
-        continuous = sample[~at_atom]
-        counts = np.histogram(continuous, self.bins)[0]
-        return counts / (sample.size * self.widths), int(continuous.size - counts.sum())
+Sample = NDArray[np.floating[Any]]
+Curve = tuple[NDArray[np.float64], NDArray[np.float64]]  # x and heights
 
 
 def plot_law(
-    law: Any, ax: Any = None, sample: ArrayLike | None = None, normalized: bool = False, log: bool | None = None
+    law: Any, ax: Any = None, *, sample: Any = None, normalized: bool = False, log: bool | None = None,
+    cdf: bool = False, label: str = "limiting law", title: str = "",
 ) -> Any:
     """Density of a law with its bands shaded and its atoms marked, over the histogram of a sample.
 
     Args:
         law: a `SpectralLaw`.
-        ax: matplotlib Axes to draw on; a new figure when None.
-        sample: squared singular values; values at an atom are left out of the histogram, whose area is one
-            minus their share, as for the density.
+        ax: matplotlib Axes to draw on; a new figure of the width of a column when None.
+        sample: squared singular values, or eigenvalues: an array, a result of `fa.sample` (its softmax values), or a
+            list of them, which are pooled. Values at an atom are left out of the histogram and counted in the legend:
+            the area of the histogram is one minus their share, as that of the density is one minus the atom.
         normalized: divide the law, and the sample, by the mean of the law.
         log: logarithmic axis with the density of log x, x ρ(x); shows hard and nearly hard edges. None takes it
             when a band spreads over more than two decades.
+        cdf: distribution functions in place of densities; an atom is a jump.
+        label: of the law, in the legend.
+        title: above the Axes.
 
     Returns:
-        The Axes; `ax.figure` is the figure.
+        The Axes; `ax.figure` is the figure, for `fa.save_figure` or `savefig`.
 
     Raises:
-        InputError: when the sample is empty or not finite.
+        InputError: when the sample is empty or not finite, and for log=True with values below 0.
         MissingExtraError: when matplotlib is not installed.
     """
-    if ax is None:
-        ax = figure_class()(figsize=(7.0, 4.2), layout="constrained").add_subplot()
-    values = None if sample is None else _checked_sample(sample)
+    values = None if sample is None else _values(sample)
     if normalized:
-        values = None if values is None else values / float(law.mean)
+        values = None if values is None else values / np.asarray(law.mean, dtype=values.dtype)
         law = law.normalized()
-    log = _spreads(law) if log is None else log
-    view = DensityView.of(law, log)
+    log = _logarithmic([law], log)
+    few = values is not None and values.size < _FEW
+    view = DensityView.of(law, log, _FEW_BINS if few else _BINS)
+    ax = new_figure().axes[0] if ax is None else ax
+    if title:
+        set_title(ax, title)
     for left, right in law.edges:
-        ax.axvspan(max(float(left), float(view.bins[0])), float(right), color=_RGB["band"], zorder=0)
-    bars = [float(view.law_bars().max())]
+        ax.axvspan(max(float(left), float(view.bins[0])), float(right), color=MUTED["band"], linewidth=0, zorder=0)
+    if cdf:
+        curve = _draw_cdf(ax, view, values, label)
+        _finish(ax, [view], normalized, [curve], cdf=True)
+        return ax
+    highest, shapes = float(view.law_bars().max()), []
     if values is not None:
-        bars.append(_draw_sample(ax, view, values))
-    top = _HEADROOM * _height(_draw_density(ax, view), max(bars))
-    _draw_atoms(ax, view, top / _HEADROOM)
-    name = "squared singular value" + (" / mean" if normalized else "")
-    margin = 0.0 if log else 0.02 * (view.bins[-1] - view.bins[0])
-    ax.set(xlim=(view.bins[0] - margin, view.bins[-1]), ylim=(0, top), xlabel=name)
-    ax.set(**({"xscale": "log", "ylabel": "density of the logarithm"} if log else {"ylabel": "density"}))
-    ax.legend(frameon=False, loc="upper right")
+        shapes.append(_draw_sample(ax, view, values))
+        highest = max(highest, float(shapes[0][1].max()))
+    shapes.append(_draw_density(ax, view, label, color=_LAW, linestyle="-"))
+    top = _height(_peak(shapes[-1]), highest)
+    _draw_atoms(ax, view, values, top)
+    _finish(ax, [view], normalized, shapes, top=top)
     return ax
+
+
+def plot_laws(
+    laws: Mapping[str, Any] | Sequence[Any], ax: Any = None, *, normalized: bool = False, log: bool | None = None,
+    cdf: bool = False,
+) -> Any:
+    """Densities of several laws on the same axes, told apart by colours and line styles.
+
+    Bars at the bottom are the bands of each law; atoms stand in the legend.
+
+    Args:
+        laws: names and laws, {"β = 1": law, …}; or a list of laws, which are called as their layers are.
+        ax, normalized, log, cdf: as for `SpectralLaw.plot`; each law is divided by its own mean.
+
+    Returns:
+        The Axes.
+
+    Raises:
+        InputError: when there is no law, and for log=True with values below 0.
+        MissingExtraError: when matplotlib is not installed.
+    """
+    chosen = {name: law.normalized() if normalized else law for name, law in named(laws, "laws").items()}
+    log = _logarithmic(list(chosen.values()), log)
+    views = [DensityView.of(law, log, _BINS) for law in chosen.values()]
+    ax = new_figure().axes[0] if ax is None else ax
+    low, high = min(float(view.bins[0]) for view in views), max(float(view.bins[-1]) for view in views)
+    curves, tops = [], []
+    for k, (name, view) in enumerate(zip(chosen, views, strict=True)):
+        look = line_of(k)
+        label = ", ".join([name, *(_atom_text(atom) for atom in _real_atoms(view.law))])
+        if cdf:
+            curves.append(cdf_curve(view.law, low, high, _CURVE_POINTS))
+            ax.plot(*curves[-1], label=label, linewidth=LINE_WIDTH, **look)
+        else:
+            curves.append(_draw_density(ax, view, label, **look))
+            tops.append(_height(_peak(curves[-1]), float(view.law_bars().max())))
+        for left, right in view.law.edges:
+            ax.plot(
+                [max(float(left), low), float(right)], [(k + 0.6) * _BAR_STEP] * 2, color=look["color"],
+                linewidth=_BAR, solid_capstyle="butt", transform=ax.get_xaxis_transform(), zorder=1,
+            )
+    _finish(ax, views, normalized, curves, cdf=cdf, top=max(tops, default=1.0))
+    return ax
+
+
+def law_title(spec: Any, draws: int = 0) -> str:
+    """One line about a layer, and how many draws are shown; without what it does not have."""
+    betas = ", ".join(f"{float(beta):g}" for beta in spec.betas)
+    parts = [spec.name or "", spec.output, f"n = {spec.n_tokens}" if spec.n_tokens else "", f"β = {betas}"]
+    parts += ["finite size" if spec.finite_size else "", f"{draws} draw{'' if draws == 1 else 's'}" if draws else ""]
+    return ", ".join(part for part in parts if part)
+
+
+# Parts ------------------------------------------------------------------------------------------------------
 
 
 def _spreads(law: Any) -> bool:
@@ -214,27 +141,97 @@ def _spreads(law: Any) -> bool:
     return any(0 <= float(left) < _DECADES * float(right) for left, right in law.edges)
 
 
-def _title(spec: Any, draws: int) -> str:
-    parts = [f"{spec.name}", f"{spec.output}", f"n_tokens {spec.n_tokens}", f"β = {float(spec.beta):g}"]
-    return ", ".join(parts + ([f"{draws} draw{'' if draws == 1 else 's'}"] if draws else []))
+def _logarithmic(laws: Sequence[Any], log: bool | None) -> bool:
+    """The axis that was asked for, else the one that the laws need and allow."""
+    ends = [[float(end) for band in law.edges for end in band] for law in laws]
+    places = [[float(atom.location) for atom in law.atoms] for law in laws]
+    allowed = all(max(each) > 0 and min(each) >= 0 for each in (a + b for a, b in zip(ends, places, strict=True)))
+    if log and not allowed:
+        raise InputError("log", log, "False for laws with values below 0, or 0 alone")
+    return (allowed and any(map(_spreads, laws))) if log is None else log
 
 
-def _draw_sample(ax: Any, view: DensityView, sample: NDArray[np.float64]) -> float:
+def _values(sample: Any) -> Sample:
+    """One array of all values; single precision stays what it is, for its zeros are rough."""
+    several = isinstance(sample, (list, tuple)) and any(hasattr(one, "softmax") or np.ndim(one) for one in sample)
+    try:
+        parts = [np.ravel(np.asarray(getattr(one, "softmax", one))) for one in (sample if several else [sample])]
+        values = np.concatenate(parts) if parts else np.empty(0)
+        if values.dtype.kind == "c":
+            raise TypeError("complex")
+        values = values if values.dtype.kind == "f" else values.astype(float)
+    except (TypeError, ValueError):
+        raise InputError("sample", sample, "an array of real numbers, or a list of arrays") from None
+    if not values.size or not np.isfinite(values).all():
+        raise InputError("sample", f"an array of shape {values.shape}", "at least one number, all finite")
+    return values
+
+
+def _real_atoms(law: Any) -> list[Any]:
+    return [atom for atom in law.atoms if float(atom.weight) > 0]
+
+
+def _atom_text(atom: Any) -> str:
+    return f"atom {float(atom.weight):.4g} at {float(atom.location):.4g}"
+
+
+def _sample_label(size: int, beyond: int = 0) -> str:
+    return f"sample of {size}" + (f" ({beyond} beyond the axis)" if beyond else "")
+
+
+def _draw_sample(ax: Any, view: DensityView, sample: Sample) -> Curve:
+    """The histogram; its heights at the middles of its bins."""
     heights, beyond = view.sample_bars(sample)
-    label = f"sample of {sample.size}" + (f" ({beyond} beyond the axis)" if beyond else "")
-    ax.stairs(heights, view.bins, fill=True, color=_RGB["sample"], label=label, zorder=1)
-    return float(heights.max())
+    label = _sample_label(sample.size, beyond)
+    ax.stairs(heights, view.bins, fill=True, color=MUTED["sample"], label=label, zorder=1)
+    return (view.bins[:-1] + view.bins[1:]) / 2, heights
 
 
-def _draw_density(ax: Any, view: DensityView) -> float:
+def _peak(curve: Curve) -> float:
+    return float(curve[1].max()) if curve[1].size else 0.0
+
+
+def _draw_density(ax: Any, view: DensityView, label: str, **look: Any) -> Curve:
+    """One line for each band, the first with the label; and all points of the curve."""
     grid = law_grid(view.law, _CURVE_POINTS)
     grid = grid[grid >= view.bins[0]]
     heights = view.height(grid)
     for number, (left, right) in enumerate(view.law.edges):
         inside = (grid >= float(left)) & (grid <= float(right))
-        label = "limiting law" if number == 0 else None
-        ax.plot(grid[inside], heights[inside], color=_RGB["law"], linewidth=1.8, label=label, zorder=3)
-    return float(heights.max()) if heights.size else 0.0
+        name = label if number == 0 else None
+        ax.plot(grid[inside], heights[inside], label=name, linewidth=LINE_WIDTH, zorder=3, **look)
+    if not view.law.edges:
+        ax.plot([], [], label=label, linewidth=LINE_WIDTH, **look)
+    return grid, heights
+
+
+def _draw_cdf(ax: Any, view: DensityView, sample: Sample | None, label: str) -> Curve:
+    low, high = float(view.bins[0]), float(view.bins[-1])
+    if sample is not None:
+        steps = np.clip(np.sort(sample.astype(float)), low, high)  # what lies beyond the axis is there at its end
+        shares = np.arange(1, steps.size + 1) / steps.size
+        ax.step(
+            np.concatenate([[low], steps, [high]]), np.concatenate([[0.0], shares, [1.0]]), where="post",
+            color=MUTED["steps"], linewidth=LINE_WIDTH, label=_sample_label(sample.size), zorder=2,
+        )
+    curve = cdf_curve(view.law, low, high, _CURVE_POINTS)
+    ax.plot(*curve, color=_LAW, linewidth=LINE_WIDTH, label=label, zorder=3)
+    return curve
+
+
+def _draw_atoms(ax: Any, view: DensityView, sample: Sample | None, top: float) -> None:
+    """An arrow for each atom, and in the legend its weight with the share of the sample that is at it."""
+    shares = None if sample is None else [np.count_nonzero(at) / sample.size for at in view.at_atoms(sample)]
+    for number, atom in enumerate(view.law.atoms):
+        if float(atom.weight) <= 0:
+            continue
+        place = float(atom.location)
+        shown = place >= float(view.bins[0])  # 0 has no place on a logarithmic axis
+        label = _atom_text(atom) + ("" if shares is None else f" (sample: {shares[number]:.4g})")
+        ax.plot(
+            *(([place, place], [0, top]) if shown else ([], [])), color=MUTED["atom"], linewidth=LINE_WIDTH,
+            marker="^", markersize=4, markevery=[1] if shown else None, label=label, zorder=4,
+        )
 
 
 def _height(peak: float, bars: float) -> float:
@@ -244,39 +241,46 @@ def _height(peak: float, bars: float) -> float:
     return max(peak, bars) if peak < 2 * bars else 1.5 * bars
 
 
-def _draw_atoms(ax: Any, view: DensityView, top: float) -> None:
-    for atom in view.law.atoms:
-        if float(atom.weight) <= 0:
-            continue
-        place = float(atom.location)
-        shown = max(place, float(view.bins[0]))  # 0 has no place on a logarithmic axis
-        if shown == place:
-            ax.annotate("", xy=(place, top), xytext=(place, 0), zorder=4, arrowprops=_ARROW)
-        ax.annotate(
-            f"atom {float(atom.weight):.4g} at {place:.4g}", xy=(shown, top), xytext=(6, -4),
-            textcoords="offset points", color=_RGB["atom"], ha="left", va="top",
-        )
-
-
-def _checked_sample(sample: ArrayLike) -> NDArray[np.float64]:
-    values = np.ravel(np.asarray(sample, dtype=float))
-    if not values.size or not np.isfinite(values).all():
-        raise InputError("sample", f"an array of shape {values.shape}", "at least one number, all finite")
-    return values
-
-
-def save_law_plot(
-    law: Any, path: str | os.PathLike[str], samples: Sequence[ArrayLike] | None = None,
-    normalized: bool = False, log: bool | None = None,
+def _finish(
+    ax: Any, views: Sequence[DensityView], normalized: bool, curves: Sequence[Curve], *, cdf: bool = False,
+    top: float = 1.0,
 ) -> None:
-    """Write `plot_law` to a .png, .pdf or .svg file, over the pooled histogram of the samples.
+    """Scales, limits, names, and the legend where the curves leave a corner free."""
+    log = views[0].log
+    low, high = min(float(view.bins[0]) for view in views), max(float(view.bins[-1]) for view in views)
+    margin = 0.0 if log else 0.02 * (high - low)
+    squares = all(hasattr(view.law.spec, "output") for view in views)
+    name = ("squared singular value" if squares else "eigenvalue") + (" / mean" if normalized else "")
+    labels = ax.get_legend_handles_labels()[1]
+    height, place = (
+        _room_for_cdf(curves, low, high, log) if cdf else _room(curves, labels, low, high, log, top)
+    )
+    value = "distribution function" if cdf else "density of the logarithm" if log else "density"
+    ax.set(xlim=(low - margin, high), ylim=(0, height), xlabel=name, ylabel=value)
+    ax.set_xscale("log" if log else "linear")
+    legend(ax, place)
 
-    Raises:
-        InputError, MissingExtraError: as `check_plot_file`.
-    """
-    check_plot_file(path)
-    pooled = np.concatenate([np.ravel(np.asarray(one, dtype=float)) for one in samples]) if samples else None
-    ax = plot_law(law, sample=pooled, normalized=normalized, log=log)
-    if law.spec is not None and getattr(law.spec, "name", None):
-        ax.set_title(_title(law.spec, len(samples) if samples else 0))
-    ax.figure.savefig(path, format=Path(path).suffix[1:].lower(), dpi=160)
+
+def _room_for_cdf(curves: Sequence[Curve], low: float, high: float, log: bool) -> tuple[float, str]:
+    """Height of the axis, and the corner that is off the curves: below those that are high half way."""
+    middle = float(np.sqrt(low * high)) if log else (low + high) / 2
+    half_way = np.mean([np.interp(middle, x, y) for x, y in curves])
+    return 1.04, "lower right" if half_way > 0.5 else "upper left"
+
+
+def _room(
+    shapes: Sequence[Curve], labels: Sequence[str], low: float, high: float, log: bool, top: float
+) -> tuple[float, str]:
+    """Height of the axis, and the upper corner, that keep the legend off what is drawn."""
+    width = min(1.0, _HANDLE + _LETTER * max(map(len, labels)))
+    below = 1 - _MARGIN - _ROW * len(labels)  # share of the height that the legend leaves
+    needed = {}
+    for corner, start in (("upper right", 1 - width), ("upper left", 0.0)):
+        parts = []
+        for x, y in shapes:
+            share = np.log(x / low) / np.log(high / low) if log else (x - low) / (high - low)
+            parts.append(y[(share >= start) & (share <= start + width)])
+        highest = max((float(part.max()) for part in parts if part.size), default=0.0)
+        needed[corner] = min(highest, top) / max(below, _LEAST_BELOW)
+    corner = min(needed, key=lambda name: needed[name])
+    return max(_HEADROOM * top, needed[corner]), corner

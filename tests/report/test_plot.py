@@ -1,15 +1,20 @@
 """The grid of a law, and what a picture of it shows."""
 
 import sys
+from dataclasses import replace
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from freeattn.errors import InputError, MissingExtraError
+from freeattn.errors import InputError
+from freeattn.model.architectures import architecture
 from freeattn.model.attention import Attention
+from freeattn.model.heads import Heads
 from freeattn.numerics.limiting import law as spectral_law
-from freeattn.report.plot import _title, check_plot_file, density_rows, law_grid, plot_law, save_law_plot
+from freeattn.report.grid import density_rows, law_grid
+from freeattn.report.plot import law_title, plot_law, plot_laws
 
 
 def test_grid_is_increasing_contains_soft_edges_and_has_the_size_asked_for(two_bands):
@@ -64,53 +69,151 @@ def test_law_without_bands_has_an_empty_grid():
     assert law_grid(Point(), 100).size == 0
 
 
-def test_one_draw_is_no_plural():
-    spec = SimpleNamespace(name="x", output="mha", n_tokens=8, beta=1)
-    assert [_title(spec, draws).rpartition(", ")[2] for draws in (0, 1, 2)] == ["β = 1", "1 draw", "2 draws"]
+def curves(ax):
+    """The lines that are curves: not atoms, not bars at the bottom."""
+    return [line for line in ax.get_lines() if line.get_marker() == "None" and line.get_transform() == ax.transData]
+
+
+def bars(ax):
+    """Heights and ends of the histogram."""
+    (patch,) = (patch for patch in ax.patches if type(patch).__name__ == "StepPatch")
+    heights, edges, _ = patch.get_data()
+    return heights, edges
+
+
+def labels(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_title_says_the_beta_of_the_heads_and_leaves_out_what_a_layer_does_not_have(spec):
+    assert law_title(spec) == "mha, n = 512, β = 0.5"
+    assert [law_title(spec, draws).rpartition(", ")[2] for draws in (1, 2)] == ["1 draw", "2 draws"]
+    heads = [Heads(2, 16, 16, beta=2), Heads(1, 32, 16, beta=3)]
+    unequal = Attention(n_tokens=64, d_model=64, heads=heads, beta=Fraction(1, 2), name="two kinds")
+    assert law_title(unequal) == "two kinds, mha, n = 64, β = 2, 3"  # spec.beta is that of no head
+    assert "n = " not in law_title(Attention.from_ratios(gamma_key=1, n_heads=4, output="attention"))
 
 
 def test_plot_shows_density_bands_and_atom(law):
     ax = plot_law(law)
-    (curve,) = ax.get_lines()
-    assert curve.get_xdata().min() == 1.0
-    assert max(curve.get_ydata()) == pytest.approx(0.75 * 2 / np.pi, rel=1e-3)
-    assert any("atom 0.25 at 0" in text.get_text() for text in ax.texts)
+    (curve,) = curves(ax)
+    x, height = curve.get_data()
+    assert height == pytest.approx(law.density(x))
+    assert (x.min(), x.max()) == law.edges[0]
+    (span,) = (patch for patch in ax.patches if type(patch).__name__ == "Rectangle")
+    assert (span.get_x(), span.get_x() + span.get_width()) == law.edges[0]
+    (atom,) = (line for line in ax.get_lines() if line.get_marker() == "^")
+    assert list(atom.get_xdata()) == [0, 0]
+    assert labels(ax) == ["limiting law", "atom 0.25 at 0"]
     assert ax.get_ylim()[1] > 0.75 * 2 / np.pi
     assert ax.get_xlabel() == "squared singular value"
+    assert ax.get_title() == ""
+
+
+def test_area_of_the_histogram_and_share_at_the_atom_are_one(law):
+    sample = np.concatenate([np.zeros(30), np.full(3, 1e-17), np.linspace(1.1, 2.9, 67)])
+    ax = plot_law(law, sample=sample)
+    heights, edges = bars(ax)
+    assert (heights * np.diff(edges)).sum() + 33 / 100 == pytest.approx(1)
+    assert labels(ax)[-1] == "atom 0.25 at 0 (sample: 0.33)"
+
+
+def test_rough_zeros_of_single_precision_are_zeros(law):
+    values = np.array([3e-7, -2e-7, 2.0, 2.5])
+    assert labels(plot_law(law, sample=values.astype(np.float32)))[-1] == "atom 0.25 at 0 (sample: 0.5)"
+    assert labels(plot_law(law, sample=values))[-1] == "atom 0.25 at 0 (sample: 0)"
+
+
+def test_draws_are_pooled(law):
+    draw = SimpleNamespace(softmax=np.array([0.0, 2.0]))
+    assert "sample of 5" in labels(plot_law(law, sample=[draw, np.array([2.0, 1.5, 2.5])]))
+    assert "sample of 2" in labels(plot_law(law, sample=draw))
+    assert "sample of 2" in labels(plot_law(law, sample=[1.5, 2.0]))
 
 
 def test_plot_normalized_divides_law_and_sample_by_the_mean(law):
     ax = plot_law(law, sample=[0.0, 1.5, 1.5, 3.0], normalized=True)
-    (curve,) = ax.get_lines()
+    (curve,) = curves(ax)
     assert curve.get_xdata().min() == pytest.approx(1 / 1.5)
-    (bars,) = (patch for patch in ax.patches if type(patch).__name__ == "StepPatch")
-    heights, edges, _ = bars.get_data()
+    heights, edges = bars(ax)
     assert heights[np.searchsorted(edges, 1.0, side="right") - 1] > 0
     assert (heights * np.diff(edges)).sum() == pytest.approx(0.75)  # the zero is at the atom
+    assert ax.get_xlabel() == "squared singular value / mean"
 
 
 def test_logarithmic_axis_shows_the_density_of_the_logarithm(law):
     ax = plot_law(law, sample=[0.0, 2.0, 2.0, 2.5], log=True)
     assert ax.get_xscale() == "log"
-    (curve,) = ax.get_lines()
+    (curve,) = curves(ax)
     x, height = curve.get_data()
     assert height == pytest.approx(x * law.density(x))
-    (bars,) = (patch for patch in ax.patches if type(patch).__name__ == "StepPatch")
-    heights, edges, _ = bars.get_data()
+    heights, edges = bars(ax)
     assert (heights * np.diff(np.log(edges))).sum() == pytest.approx(0.75)
-    assert any("atom 0.25 at 0" in text.get_text() for text in ax.texts)
+    assert labels(ax)[-1] == "atom 0.25 at 0 (sample: 0.25)"
+
+
+def test_the_axis_is_logarithmic_where_a_band_needs_it(two_bands):
+    wide = replace(two_bands, centers=(1.0,), radius=0.999)
+    assert [plot_law(one).get_xscale() for one in (two_bands, wide)] == ["linear", "log"]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_distribution_function_jumps_at_the_atom(law, log):
+    ax = plot_law(law, sample=[0.0, 2.0, 2.0, 2.5], cdf=True, log=log)
+    steps, curve = curves(ax)
+    x, height = curve.get_data()
+    assert height[x != 0] == pytest.approx(law.cdf(x[x != 0]))
+    if log:
+        assert height[0] == 0.25  # the zeros have no place on the axis
+        assert steps.get_ydata()[1] == 0.25
+    else:
+        assert list(height[x == 0]) == [0, 0.25]
+    assert height[-1] == pytest.approx(1)
+    assert set(steps.get_ydata()) == {0, 0.25, 0.5, 0.75, 1}
+    assert (ax.get_ylabel(), ax.get_xscale()) == ("distribution function", "log" if log else "linear")
 
 
 def test_values_beyond_the_axis_are_counted_not_dropped_silently(law):
     ax = plot_law(law, sample=[2.0, 2.5, 40.0])
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert "sample of 3 (1 beyond the axis)" in labels
+    assert "sample of 3 (1 beyond the axis)" in labels(ax)
 
 
 def test_two_bands_give_two_curves_and_one_legend_entry(two_bands):
-    ax = plot_law(two_bands)
-    assert len(ax.get_lines()) == 2
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["limiting law"]
+    ax = plot_law(two_bands, label="mine")
+    assert len(curves(ax)) == 2
+    assert labels(ax) == ["mine"]
+
+
+def test_several_laws_have_their_names_colours_and_line_styles(law, two_bands):
+    ax = plot_laws({"one": law, "two": two_bands})
+    assert labels(ax) == ["one, atom 0.25 at 0", "two"]
+    drawn = curves(ax)
+    assert len(drawn) == 3
+    for line, which in zip(drawn, (law, two_bands, two_bands), strict=True):
+        assert line.get_ydata() == pytest.approx(which.density(line.get_xdata()))
+    first, second = ((line.get_color(), line.get_linestyle()) for line in drawn[:2])
+    assert first[0] != second[0]
+    assert first[1] != second[1]
+    band = [line for line in ax.get_lines() if line.get_transform() != ax.transData]
+    assert [tuple(line.get_xdata()) for line in band] == [*law.edges, *two_bands.edges]
+
+
+def test_laws_without_names_are_called_as_their_layers(law):
+    bert = replace(law, spec=architecture("bert-base", n_tokens=512))
+    assert [text.split(",")[0] for text in labels(plot_laws([bert, law, bert]))] == [
+        "bert-base", "law 2", "bert-base (3)",
+    ]
+    for wrong in ([], {}, law, [law, 1]):
+        with pytest.raises(InputError, match="laws"):
+            plot_laws(wrong)
+
+
+def test_laws_divided_by_their_means_and_as_distribution_functions(law, two_bands):
+    ax = plot_laws([law, two_bands], normalized=True, cdf=True)
+    for line, which in zip(curves(ax), (law, two_bands), strict=True):
+        x, height = line.get_data()
+        assert height[x != 0] == pytest.approx(which.normalized().cdf(x[x != 0]))
+    assert ax.get_xlabel() == "squared singular value / mean"
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -126,30 +229,22 @@ def test_plot_draws_on_given_axes_and_never_loads_pyplot(law):
 
     before = "matplotlib.pyplot" in sys.modules
     ax = Figure().add_subplot()
-    assert plot_law(law, ax=ax) is ax
+    size = ax.xaxis.label.get_fontsize()
+    assert plot_law(law, ax) is ax
+    assert plot_laws([law], ax) is ax
+    assert ax.xaxis.label.get_fontsize() == size  # the letters are the caller's
     assert ("matplotlib.pyplot" in sys.modules) == before
 
 
-@pytest.mark.parametrize("sample", [[], [1.0, float("nan")]])
+def test_a_logarithmic_axis_needs_positive_values(law, two_bands):
+    negative = replace(two_bands, centers=(0.5, 1.5))
+    with pytest.raises(InputError, match="log = True"):
+        plot_law(negative, log=True)
+    wide = replace(two_bands, centers=(1.0,), radius=0.999)
+    assert [plot_laws(pair).get_xscale() for pair in ([law, wide], [negative, wide])] == ["log", "linear"]
+
+
+@pytest.mark.parametrize("sample", [[], [1.0, float("nan")], "eigenvalues", [[1.0], ["x"]], [1j, 2.0]])
 def test_bad_sample(law, sample):
     with pytest.raises(InputError, match="sample"):
         plot_law(law, sample=sample)
-
-
-@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
-def test_save(law, tmp_path, suffix, start):
-    path = tmp_path / f"law.{suffix}"
-    save_law_plot(law, path, samples=[np.full(50, 2.0), np.zeros(20)])
-    assert path.read_bytes().startswith(start)
-
-
-@pytest.mark.parametrize("name", ["law.gif", "law", "law.png.txt"])
-def test_unknown_suffix(name):
-    with pytest.raises(InputError, match=r"plot = .*\.png, \.pdf, \.svg"):
-        check_plot_file(name)
-
-
-def test_without_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"freeattn\[plot\]"):
-        check_plot_file("law.png")

@@ -1,0 +1,166 @@
+"""How pictures look and how they are written: sizes, colours, files. The only place of matplotlib (extra "plot").
+
+Only its object interface is used: no pyplot, no display, no style sheet. A figure that is made here has the widths and
+letters of a journal; Axes that a caller gives keep theirs. Files are the same for the same picture, byte by byte.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from freeattn.errors import InputError, MissingExtraError
+from freeattn.report.writing import write_file
+
+__all__ = [
+    "COLOURS", "LINES", "LINE_WIDTH", "MUTED", "ONE_COLUMN", "TWO_COLUMNS", "check_plot_file", "legend", "new_figure",
+    "save_figure", "set_title", "small_text",
+]
+
+ONE_COLUMN, TWO_COLUMNS = 3.4, 7.0  # inches: widths of figures in journals of two columns
+_HEIGHT = 2.4  # inches of one row of panels
+_TEXT = 8.0  # points, of the names of axes
+_SMALL = 0.875  # numbers and legends, relative to the names of axes
+_FRAME = 0.6  # points
+LINE_WIDTH = 1.3  # points
+_DOTS_PER_INCH = 300
+
+# Okabe and Ito's colours, which colour-blind readers tell apart; without yellow, which is lost on white. Line styles
+# tell curves apart in print without colours.
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+LINES: Final[tuple[Any, ...]] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2)))
+MUTED: Final = {"sample": "#b9c4ce", "steps": "#7f8c99", "band": "#fbeee6", "atom": "#4d4d4d", "missing": "#e6e6e6"}
+
+_SUFFIXES = (".png", ".pdf", ".svg")
+_WITHOUT_DATE = {".png": None, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+# What matplotlib takes from its global settings only, and only while it writes: embedded TrueType fonts, letters of
+# SVG as paths (the same with any fonts installed), and names inside SVG that do not change from run to run.
+_WRITING = {"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "freeattn"}
+_one_at_a_time = threading.Lock()
+
+
+def new_figure(
+    rows: int = 1, columns: int = 1, *, width: float | None = None, height: float | None = None
+) -> Any:
+    """A matplotlib Figure with rows × columns panels (`figure.axes`) at the sizes of journals.
+
+    Args:
+        rows, columns: of panels.
+        width: inches; by default one column of a journal (3.4) for one column of panels, else both (7.0).
+        height: inches; by default 2.4 a row.
+
+    Raises:
+        InputError: for numbers that are not positive.
+        MissingExtraError: when matplotlib is not installed.
+    """
+    for name, count in (("rows", rows), ("columns", columns)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise InputError(name, count, "a positive integer")
+    size = (
+        (ONE_COLUMN if columns == 1 else TWO_COLUMNS) if width is None else width,
+        _HEIGHT * rows if height is None else height,
+    )
+    for name, inches in zip(("width", "height"), size, strict=True):
+        if not 0 < inches < float("inf"):
+            raise InputError(name, inches, "a positive number of inches")
+    figure = _matplotlib_figure()(figsize=size, layout="constrained")
+    for ax in figure.subplots(rows, columns, squeeze=False).flat:
+        _style(ax)
+    return figure
+
+
+def _style(ax: Any) -> None:
+    ax.tick_params(which="both", labelsize=_SMALL * _TEXT, width=_FRAME)
+    ax.tick_params(which="major", length=3)
+    ax.tick_params(which="minor", length=1.5)
+    for spine in ax.spines.values():
+        spine.set_linewidth(_FRAME)
+    for text in (ax.xaxis.label, ax.yaxis.label):
+        text.set_fontsize(_TEXT)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.get_offset_text().set_fontsize(_SMALL * _TEXT)
+
+
+def small_text(ax: Any) -> float:
+    """Points of legends and remarks on Axes, from those of the names of its axes."""
+    return float(_SMALL * ax.xaxis.label.get_fontsize())
+
+
+def set_title(ax: Any, text: str) -> None:
+    """A title in the letters of the names of axes; matplotlib's own choice is half as large again."""
+    ax.set_title(text, fontsize=ax.xaxis.label.get_fontsize())
+
+
+def legend(ax: Any, place: str = "best") -> None:
+    """The legend of Axes, without a frame; none where nothing has a name."""
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(frameon=False, loc=place, fontsize=small_text(ax), handlelength=2.2, labelspacing=0.35)
+
+
+def check_plot_file(path: str | os.PathLike[str], field: str = "plot") -> None:
+    """Refuse, before anything is computed, a picture that could not be written.
+
+    Raises:
+        InputError: for a suffix other than .png, .pdf, .svg; `field` names it.
+        MissingExtraError: when matplotlib is not installed.
+    """
+    if Path(path).suffix.lower() not in _SUFFIXES:
+        raise InputError(field, os.fspath(path), f"a file name that ends in {', '.join(_SUFFIXES)}")
+    _matplotlib_figure()
+
+
+def save_figure(picture: Any, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a picture to a .pdf, .svg or .png file: by the ending of the name.
+
+    Fonts are embedded as TrueType in PDF and drawn as paths in SVG; PNG has 300 dots per inch. No date is written: the
+    same picture gives the same bytes.
+
+    Args:
+        picture: a matplotlib Figure, or Axes, whose figure is written.
+        path: the file.
+        force: overwrite a file that exists.
+
+    Raises:
+        InputError: for another ending, a file that exists, or a folder that does not.
+        MissingExtraError: when matplotlib is not installed.
+    """
+    check_plot_file(path, "path")
+    figure: Any = getattr(picture, "figure", None)
+    if not hasattr(figure, "savefig"):
+        raise InputError("picture", picture, "a Figure or Axes of matplotlib")
+    suffix, content = Path(path).suffix.lower(), io.BytesIO()
+    with _settings_of_files():
+        figure.savefig(content, format=suffix[1:], dpi=_DOTS_PER_INCH, metadata=_WITHOUT_DATE[suffix])
+    write_file(path, content.getvalue(), force)
+
+
+@contextmanager
+def _settings_of_files() -> Iterator[None]:
+    """`_WRITING` while a file is written, and what was there before afterwards, whatever happens."""
+    from matplotlib import rcParams
+
+    with _one_at_a_time:
+        before = {name: rcParams[name] for name in _WRITING}
+        rcParams.update(_WRITING)
+        try:
+            yield
+        finally:
+            rcParams.update(before)
+
+
+def _matplotlib_figure() -> Any:
+    """matplotlib's Figure.
+
+    Raises:
+        MissingExtraError: when matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("plotting", "plot") from None
+    return Figure
