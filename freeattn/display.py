@@ -7,7 +7,7 @@ A shell that can show HTML or LaTeX asks a value for `_repr_html_` or `_repr_lat
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import ClassVar
 
 __all__ = ["ShownAsFormulas", "ShownAsTables"]
 
@@ -18,19 +18,15 @@ class ShownAsTables:
     shown_as: ClassVar[str]
 
     def _repr_html_(self) -> str:
-        return str(_made("shown_tables", self, "html_of"))
+        return str(import_module("freeattn.findings.shown_tables").html_of(self))
 
 
 class ShownAsFormulas:
     """A value that is shown as formulas, by `findings.shown_formulas`, which tells what it is by its class."""
 
     def _repr_html_(self) -> str:
-        return str(_made("shown_formulas", self, "html_of"))
+        return str(import_module("freeattn.findings.shown_formulas").html_of(self))
 
     def _repr_latex_(self) -> str | None:
-        latex: str | None = _made("shown_formulas", self, "latex_of")
+        latex: str | None = import_module("freeattn.findings.shown_formulas").latex_of(self)
         return latex
-
-
-def _made(module: str, value: object, function: str) -> Any:
-    return getattr(import_module(f"freeattn.findings.{module}"), function)(value)

@@ -71,7 +71,7 @@ BY_NAME = {
     "freeattn.numerics.backends", "freeattn.display",
 }
 # Arrows between packages by name: `SpectralLaw.plot` hands the law to its picture, which imports no law.
-DEFERRED = {("numerics", "report"), ("cli", "theory")}
+DEFERRED = {("numerics", "report"), ("cli", "theory"), ("display", "findings")}
 BRIDGE = "freeattn.numerics.compile"  # the one module that may import both sympy and numpy
 # Only these packages may import the library at all.
 AT_HOME = {
