@@ -13,7 +13,7 @@ from freeattn import report
 from freeattn.cli.options import json_option, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import named_layer
-from freeattn.cli.warnings import warn_of_the_limit
+from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
 from freeattn.model.written_numbers import exact_number
 from freeattn.report.numbers import number_text
@@ -55,7 +55,7 @@ def compare_command(
     }
     read = [named_layer(text, options) for text in layers]
     found = [freeattn.predict.summary(freeattn.law(one.spec), **settings) for one in read]
-    warn_of_the_limit([one.spec for one in read], layers)
+    warn_of_dominated_rows([one.spec for one in read], layers)
     if as_json:
         records = [
             {"layer": text, **one.record(), **numbers}

@@ -13,7 +13,7 @@ from freeattn.cli.options import count_option, file_options, json_option, name_o
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, law_record, write_csv
 from freeattn.cli.spec import build_layer
-from freeattn.cli.warnings import warn_of_the_limit
+from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.report.numbers import DOUBLE_DIGITS
 
 __all__ = ["law_command"]
@@ -68,5 +68,5 @@ def law_command(
             text = dump_json(law_record(law, layer.preset(preset), digits, layer.config, limit)) + "\n"
         else:
             text = report.render(*report.law_tables(law, preset, digits, limit), *layer.lines)
-    warn_of_the_limit([layer.spec])
+    warn_of_dominated_rows([layer.spec])
     click.echo(text, nl=False)

@@ -13,7 +13,7 @@ from freeattn.cli.group import CommandGroup
 from freeattn.cli.options import json_option, preset_argument, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, flag
-from freeattn.cli.warnings import warn_of_the_limit
+from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
 from freeattn.model.written_numbers import exact_number, exact_numbers
 from freeattn.report.numbers import number_text
@@ -159,7 +159,7 @@ def _layer_and_law(preset: str | None, options: dict[str, Any]) -> tuple[Layer, 
     """The layer that is asked about and its law, with what does not hold for it said."""
     layer = build_layer(preset, options)
     law = freeattn.law(layer.spec)
-    warn_of_the_limit([layer.spec])
+    warn_of_dominated_rows([layer.spec])
     return layer, law
 
 

@@ -15,6 +15,7 @@ from freeattn.cli.group import say
 from freeattn.cli.options import count_option, json_option, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, flag, named_layer
+from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
 from freeattn.model.written_numbers import exact_number
 
@@ -62,6 +63,7 @@ def report_command(
     )
     with files["-o"].writing() as path:
         page.save(path)
+    warn_of_dominated_rows([layer.spec for layer in built], names if len(names) > 1 else ())
     if as_json:
         click.echo(dump_json({"file": out_file, "bytes": len(page.html.encode()), **page.data.to_dict()}))
     else:

@@ -15,7 +15,7 @@ from freeattn.cli.group import say
 from freeattn.cli.options import draws_option, json_option, preset_argument, run_options, seed_option, spec_options
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, write_csv
-from freeattn.cli.warnings import warn_of_the_limit
+from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
 
 __all__ = ["sweep_command"]
@@ -77,7 +77,7 @@ def sweep_command(
             points, quantities=quantity or _DEFAULT, draws=draws, seed=seed, workers=workers, store=kept,
             progress=progress,
         )
-    warn_of_the_limit([point.spec for point in points if point.spec is not None])
+    warn_of_dominated_rows([point.spec for point in points if point.spec is not None])
     if table.errors:
         has = "has" if len(table.errors) == 1 else "have"
         say("note", f"{len(table.errors)} of {len(table.rows)} combinations {has} an error; the column error tells it")

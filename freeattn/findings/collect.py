@@ -16,7 +16,7 @@ from freeattn.findings.derivations import derived
 from freeattn.findings.laws import density_data, law_facts, spike_of
 from freeattn.findings.layers import architecture_facts
 from freeattn.findings.predictions import predictions
-from freeattn.findings.simulations import MOST_ENTRIES, simulation
+from freeattn.findings.simulations import MOST_ENTRIES, sentence, simulation
 from freeattn.model.attention import Attention
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.report.data import LayerData, ReportData
@@ -107,9 +107,10 @@ def _layer(
     spike = None if spec.n_tokens is None else spike_of(law, spec)
     found = predictions(law, spec, noise)
     unit = law.normalized()
+    dominated = spec.dominated_rows
     return LayerData(
         name=name, architecture=architecture_facts(spec), not_modelled=tuple(spec.not_modelled), notes=notes,
-        law=law_facts(law, spike), spike=spike,
+        warnings=() if dominated is None else (sentence(dominated.warning),), law=law_facts(law, spike), spike=spike,
         atoms=tuple((float(atom.location), float(atom.weight)) for atom in unit.atoms),
         densities=density_data(law, drawn.spectra), predictions=found.facts, ridge=found.ridge, freedom=found.freedom,
         loss=found.loss, evidence=drawn.evidence, derivation=derived(spec), record=spec.to_dict(),

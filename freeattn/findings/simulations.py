@@ -15,7 +15,7 @@ from freeattn.model.attention import Attention
 from freeattn.numerics.law import SpectralLaw
 from freeattn.report.data import Evidence
 
-__all__ = ["MOST_ENTRIES", "Simulation", "simulation"]
+__all__ = ["MOST_ENTRIES", "Simulation", "sentence", "simulation"]
 
 MOST_ENTRIES = 180_000_000  # of attention matrices in a report: half a minute on one core
 _LEAST_TOKENS = 96  # below, finite size says more than the law
@@ -46,10 +46,14 @@ def simulation(spec: Attention, law: SpectralLaw, draws: int, seed: int, most_en
             "and its widths do not allow one that is small enough. Use freeattn verify."
         )
     found = verify(smaller, draws=draws, seed=seed, law=law)
-    warnings = (f"{one[:1].upper()}{one[1:]}." for one in found.warnings)
-    sentences = [_size_sentence(spec, smaller, draws, most_entries), *warnings]
+    sentences = [_size_sentence(spec, smaller, draws, most_entries), *map(sentence, found.warnings)]
     rows: tuple[dict[str, Any], ...] = tuple(found.rows())
     return Simulation(Evidence(rows, tuple(sentences), found.passed), tuple(one.softmax for one in found.samples))
+
+
+def sentence(line: str) -> str:
+    """A line of a warning as a sentence of a page."""
+    return f"{line[:1].upper()}{line[1:]}."
 
 
 def _nothing(sentence: str) -> Simulation:
