@@ -79,9 +79,10 @@ class DominatedRows:
             return f"{self}; the law at finite size has their mean, but softmax has {_SHAPE}: {_OF_SHAPE} is off"
         ratio = self.theta_ratio
         size = f"about {ratio:.2g}" if ratio else f"less than {1 / self.n_tokens:.2g}"
+        of_law = "mean" if self.scales_mean else "theta_1"
         return (
-            f"{self}; the law of the limit is off there: expect {size} times its {'mean' if self.scales_mean else 'theta_1'}, "
-            f"and {_SHAPE}; {_REMEDY} repairs the mean, not {_OF_SHAPE}"
+            f"{self}; the law of the limit is off there: expect {size} times its {of_law}, and {_SHAPE}; {_REMEDY} "
+            f"repairs the mean, not {_OF_SHAPE}"
         )
 
 
