@@ -62,10 +62,10 @@ def derive_command(
 ) -> None:
     """The derivation of a law, from the assumptions to the polynomial, the atom and the moments.
 
-    The architecture is SPEC: a preset (see freeattn architectures) or the config.json of a model, with fields
-    of its own as NAME:FIELD=VALUE,… where it has some; or options alone, which also hold in place of its
-    other values. With --symbolic its sizes and beta are not taken, and the derivation holds for all of them;
-    what kind of layer it is stays (output, ties, inputs, latents with their numbers).
+    The architecture is SPEC: a preset (see freeattn architectures) or the config.json of a model, which may
+    have fields of its own, NAME:FIELD=VALUE,…, with options in place of its other values; or options alone.
+    With --symbolic its sizes and beta are not taken, and the derivation holds for all of them; what kind of
+    layer it is stays (output, ties, inputs, latents with their numbers).
     """
     form = _form(format, as_json, standalone, macros)
     files = output_files(force, {"-o": out_file})

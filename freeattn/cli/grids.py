@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from typing import Any
 import freeattn
 from freeattn.cli.group import describe
 from freeattn.cli.options import LAYER_FIELDS, SWITCHES
-from freeattn.cli.spec import CHOICES, build_spec, flag
-from freeattn.cli.spec_text import LISTS, field_of
+from freeattn.cli.spec import CHOICES, build_spec, flag, spec_builder
+from freeattn.cli.spec_text import LISTS, field_of, is_path, is_preset, own_fields
 from freeattn.errors import FreeattnError, InputError
 from freeattn.model.written_numbers import exact_number
 
@@ -76,19 +76,21 @@ def layers(preset: str | None, options: Mapping[str, Any], combinations: Sequenc
     Raises:
         InputError: for a field that is an option too, or a preset that does not exist.
     """
+    preset, options = own_fields(preset, options)
     for field in combinations[0]:
         if options.get(field) not in (None, False):
             raise InputError("over", field, f"a field without an option of its own; {flag(field)} is given too")
-    if preset is not None and preset not in {known.name for known in freeattn.architectures()}:
+    if preset is not None and not is_preset(preset) and not is_path(preset):
         build_spec(preset, options)  # refuses it, with the nearest names
-    return [_point(preset, options, texts) for texts in combinations]
+    build = spec_builder(preset, options)
+    return [_point(build, options, texts) for texts in combinations]
 
 
-def _point(preset: str | None, options: Mapping[str, Any], texts: Texts) -> Any:
+def _point(build: Callable[[Mapping[str, Any]], Any], options: Mapping[str, Any], texts: Texts) -> Any:
     changed = {**options, **{field: _switched(field, text) for field, text in texts.items() if text}}
     shown = {field: _shown(text) for field, text in texts.items()}
     try:
-        return freeattn.SweepPoint(shown, build_spec(preset, changed))
+        return freeattn.SweepPoint(shown, build(changed))
     except FreeattnError as error:
         return freeattn.SweepPoint(shown, None, describe(error))
 

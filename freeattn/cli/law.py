@@ -46,10 +46,10 @@ def law_command(
 ) -> None:
     """The limiting law of the squared singular values of the centered output.
 
-    The architecture is SPEC: a preset (see freeattn architectures) or the config.json of a model, with fields
-    of its own as NAME:FIELD=VALUE,… where it has some; or options alone, which also hold in place of its
-    other values. Prints the ratios, the mean, atoms, bands with their edges and the first four moments, of
-    the law as it is and divided by its mean; with --finite-size next to those of the limit.
+    The architecture is SPEC: a preset (see freeattn architectures) or the config.json of a model, which may
+    have fields of its own, NAME:FIELD=VALUE,…, with options in place of its other values; or options alone.
+    Prints the ratios, the mean, atoms, bands with their edges and the first four moments, of the law as it is
+    and divided by its mean; with --finite-size next to those of the limit.
     """
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:

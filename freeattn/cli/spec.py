@@ -16,7 +16,8 @@ if TYPE_CHECKING:  # the model loads when a specification is built, not for --he
     from freeattn.model.attention import Attention
 
 __all__ = [
-    "CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "typed_fields",
+    "CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "spec_builder",
+    "typed_fields",
 ]
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -62,6 +63,14 @@ class Layer(NamedTuple):
 def build_spec(preset: str | None, options: Mapping[str, Any]) -> Attention:
     """The specification alone of `build_layer`."""
     return build_layer(preset, options).spec
+
+
+def spec_builder(preset: str | None, options: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Attention]:
+    """`build_spec` of one preset or file, which is read once, as a function of options that say the same of files."""
+    if preset is not None and is_path(preset):
+        layer = _read_config(preset, options)
+        return lambda changed: _configured_spec(preset, layer, changed)[0]
+    return lambda changed: build_spec(preset, changed)
 
 
 def build_layer(preset: str | None, options: Mapping[str, Any]) -> Layer:
@@ -135,9 +144,8 @@ def _read_config(path: str, options: Mapping[str, Any]) -> Any:
 
 
 def _configured_layer(path: str, options: Mapping[str, Any]) -> Layer:
-    layer, typed = _read_config(path, options), _typed(options)
-    fields = typed_fields(options, path, layer.latents)
-    spec = _reported(typed, lambda: _sized(layer.attention(**fields), typed))
+    layer = _read_config(path, options)
+    spec, fields = _configured_spec(path, layer, options)
     statement = layer.statement(spec, fields)
     defaults = ", ".join(f"{name} = {value}" for name, value in statement["defaults"].items())
     lines = (
@@ -146,6 +154,12 @@ def _configured_layer(path: str, options: Mapping[str, Any]) -> Layer:
         f"Not in the file, taken from the library: {defaults}" if defaults else "",
     )
     return Layer(spec, statement, tuple(line for line in lines if line))
+
+
+def _configured_spec(path: str, layer: Any, options: Mapping[str, Any]) -> tuple[Attention, dict[str, Any]]:
+    """The specification of a file's layer, and the fields that the options give."""
+    typed, fields = _typed(options), typed_fields(options, path, layer.latents)
+    return _reported(typed, lambda: _sized(layer.attention(**fields), typed)), fields
 
 
 def _parenthesized(text: str) -> str:

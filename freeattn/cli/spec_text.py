@@ -35,13 +35,10 @@ def parted_spec(text: str) -> tuple[str, str]:
     """A SPEC as typed in its two parts: NAME:FIELD=VALUE,… is a preset or a file, and fields of its own."""
     if os.path.exists(text):
         return text, ""
-    for at, character in enumerate(text):
-        name, rest = text[:at], text[at + 1:]
-        field, equals, _ = rest.partition("=")
-        has_field = bool(equals) and field_of(field).isidentifier()
-        if character == ":" and (has_field or is_preset(name) or os.path.exists(name)):
-            return name, rest
-    return text, ""
+    parts = [(text[:at], text[at + 1:]) for at, character in enumerate(text) if character == ":"]
+    known = (pair for pair in parts if is_preset(pair[0]) or os.path.exists(pair[0]))
+    likely = (pair for pair in parts if "=" in pair[1] and field_of(pair[1].partition("=")[0]).isidentifier())
+    return next(known, None) or next(likely, (text, ""))
 
 
 def own_fields(text: str | None, options: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:

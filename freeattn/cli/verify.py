@@ -60,12 +60,12 @@ def verify_command(
 ) -> None:
     """Draw real softmax attention and compare its spectrum with the law, statistic by statistic.
 
-    The architecture is SPEC: a preset (see freeattn architectures) or the config.json of a model, with fields
-    of its own as NAME:FIELD=VALUE,… where it has some; or options alone, which also hold in place of its
-    other values. Next to softmax stands its Gaussian equivalent with the same weights: the noise floor at
-    this size. The result depends on the seed, not on the number of workers; with a store an interrupted run
-    goes on where it stopped, and more draws add to those that are there. With --spectrum nothing is drawn:
-    the values of the file are compared with the law.
+    The architecture is SPEC: a preset (see freeattn architectures) or the config.json of a model, which may
+    have fields of its own, NAME:FIELD=VALUE,…, with options in place of its other values; or options alone.
+    Next to softmax stands its Gaussian equivalent with the same weights: the noise floor at this size. The
+    result depends on the seed, not on the number of workers; with a store an interrupted run goes on where it
+    stopped, and more draws add to those that are there. With --spectrum nothing is drawn: the values of the
+    file are compared with the law.
     """
     given = given_spectrum(context, spectrum, singular_values, normalized)
     files = output_files(force, {"csv": csv, "plot": plot})

@@ -10,6 +10,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, final
 
 from freeattn import predict
@@ -62,8 +63,13 @@ class Quantity:
             return tuple(f"moment_{order}" for order in range(1, int(dict(self.arguments).get("order", _ORDERS)) + 1))
         return _OF_LAWS.get(self.name, (self.label,))
 
+    @property
+    def needs_law(self) -> bool:
+        """False for what follows from the layer alone."""
+        return not _of_layer(self.name)
+
     def values(self, spec: Attention, law: Any) -> dict[str, Any]:
-        """Plain values by column.
+        """Plain values by column; `law` may be None where it is not needed.
 
         Raises:
             FreeattnError: as what computes them.
@@ -81,8 +87,7 @@ class Quantity:
             found = tuple(float(moment) for moment in law.moments(len(self.columns)))
         else:
             function = getattr(predict, self.name)
-            about = spec if "spec" in inspect.signature(function).parameters else law
-            value = function(about, **dict(self.arguments))
+            value = function(law if self.needs_law else spec, **dict(self.arguments))
             found = (value if isinstance(value, int) else float(value),)
         return dict(zip(self.columns, found, strict=True))
 
@@ -138,6 +143,12 @@ def simulated_values(verification: Verification) -> dict[str, Any]:
             if statistic.equivalent is not None:
                 found[f"equivalent_{statistic.name}"] = statistic.equivalent.mean
     return {**found, "passed": verification.passed}
+
+
+@cache
+def _of_layer(name: str) -> bool:
+    """True for a prediction from the layer itself, not from its law."""
+    return name in _PREDICTIONS and "spec" in inspect.signature(getattr(predict, name)).parameters
 
 
 def _parameters(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -60,12 +60,14 @@ class Sweep:
         columns: names: what was swept, the quantities, what was simulated, and "error".
         rows: one for each combination, in order: plain values by column; None where there is none.
         draws, seed: what was simulated; row by row the same seed.
+        of_laws: False when nothing that was asked for needs a law.
     """
 
     columns: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]
     draws: int
     seed: int
+    of_laws: bool
 
     def __repr__(self) -> str:
         return f"<Sweep of {len(self.rows)} layers, {len(self.errors)} with an error: {', '.join(self.columns)}>"
@@ -122,28 +124,33 @@ def sweep(
     ), strict=True))
     columns = _columns(points, wanted, bool(count))
     rows = ({**point.values, **found.get(i, {"error": point.error})} for i, point in enumerate(points))
-    return Sweep(columns, tuple({name: row.get(name) for name in columns} for row in rows), count, root)
+    return Sweep(columns, tuple({name: row.get(name) for name in columns} for row in rows), count, root, _need_law(wanted, count))
 
 
 def sweep_row(spec: Attention, quantities: Sequence[str], draws: int, seed: int) -> Result:
     """The values of one layer; what fails is told in "error", and the rest is there."""
+    wanted = [quantity(text) for text in quantities]
     try:
-        law = limiting_law(spec)
+        law = limiting_law(spec) if _need_law(wanted, draws) else None
     except FreeattnError as error:
         return {"error": str(error)}
     row: Result = {}
     errors = []
-    for wanted in map(quantity, quantities):
+    for one in wanted:
         try:
-            row |= wanted.values(spec, law)
+            row |= one.values(spec, law)
         except FreeattnError as error:
-            errors.append(f"{wanted.label}: {error}")
+            errors.append(f"{one.label}: {error}")
     if draws:
         try:
             row |= simulated_values(verify(spec, draws, seed, law))
         except FreeattnError as error:
             errors.append(f"draws: {error}")
     return {**row, "error": "; ".join(errors) or None}
+
+
+def _need_law(wanted: Sequence[Quantity], draws: int) -> bool:
+    return bool(draws) or any(one.needs_law for one in wanted)
 
 
 def _wanted(quantities: Sequence[Quantity | str]) -> list[Quantity]:

@@ -197,3 +197,21 @@ def test_points_have_names_of_their_own(names):
 def test_a_sweep_needs_a_layer_or_points(spec):
     with pytest.raises(InputError, match="spec"):
         fa.sweep(spec, None)
+
+
+def test_what_follows_from_the_layer_alone_needs_no_law(monkeypatch):
+    def refuse(spec):
+        raise AssertionError(f"computed the law of {spec}")
+
+    monkeypatch.setattr("freeattn.evidence.sweep.limiting_law", refuse)
+    wanted = ["parameter_count", "leading_singular_value", "attention_stable_rank"]
+    table = fa.sweep(BASE, GRID, wanted)
+    assert (table.of_laws, table.errors) == (False, ())
+    assert table.column("parameter_count") == [
+        fa.predict.parameter_count(BASE.replace(d_key=width)) for _ in GRID["beta"] for width in GRID["d_key"]
+    ]
+    assert [name for name in NAMES if not quantity(name if name in wanted else "mean").needs_law] == sorted(
+        wanted, key=NAMES.index
+    )
+    with pytest.raises(AssertionError, match="computed the law"):
+        fa.sweep(BASE, GRID, [*wanted, "mean"])
