@@ -124,7 +124,8 @@ def sweep(
     ), strict=True))
     columns = _columns(points, wanted, bool(count))
     rows = ({**point.values, **found.get(i, {"error": point.error})} for i, point in enumerate(points))
-    return Sweep(columns, tuple({name: row.get(name) for name in columns} for row in rows), count, root, _need_law(wanted, count))
+    table = tuple({name: row.get(name) for name in columns} for row in rows)
+    return Sweep(columns, table, count, root, _need_law(wanted, count))
 
 
 def sweep_row(spec: Attention, quantities: Sequence[str], draws: int, seed: int) -> Result:

@@ -42,7 +42,8 @@ def test_a_derivation_with_symbols_takes_the_kind_of_layer(run):
 
 
 def test_own_fields_go_before_options_and_lists_hold_commas(run):
-    spec = run("predict", "shape", "bert-base:n_tokens=32,heads=8:64:64,4:128:64", "--n-tokens", 64, "--json").json["spec"]
+    own = "bert-base:n_tokens=32,heads=8:64:64,4:128:64"
+    spec = run("predict", "shape", own, "--n-tokens", 64, "--json").json["spec"]
     assert (spec["n_tokens"], len(spec["heads"])) == (32, 2)
 
 

@@ -183,7 +183,12 @@ def test_a_file_is_read_once(run, tmp_path, monkeypatch):
         "num_key_value_heads": 2, "max_position_embeddings": 4096,
     }), encoding="utf-8")
     read, calls = freeattn.read_config, []
-    monkeypatch.setitem(vars(freeattn), "read_config", lambda *given, **named: calls.append(given) or read(*given, **named))
+
+    def counted(*given, **named):
+        calls.append(given)
+        return read(*given, **named)
+
+    monkeypatch.setitem(vars(freeattn), "read_config", counted)
     outcome = run(
         "sweep", path, "--over", "n_tokens=16:64:16", "--over", "beta=1,3", "--quantity", "parameter_count", "--json"
     )

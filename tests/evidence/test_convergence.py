@@ -11,10 +11,10 @@ import pytest
 import freeattn as fa
 from freeattn.errors import InputError
 from freeattn.evidence.convergence import draw_at_size
-from freeattn.model.dominated_rows import few_tokens_loss
 from freeattn.evidence.rates import fitted_rate
 from freeattn.evidence.scaling import scaled
 from freeattn.evidence.score_identity import exact_score_mean, identity_applies, score_identities
+from freeattn.model.dominated_rows import few_tokens_loss
 
 
 def layer(**changes) -> fa.Attention:
