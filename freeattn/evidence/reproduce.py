@@ -18,6 +18,7 @@ from freeattn.evidence.reproduce_sharing import figure_3a, figure_3b
 from freeattn.evidence.reproduce_spectra import figure_d1, table_d2
 from freeattn.evidence.verify import Estimate
 from freeattn.evidence.weights import named_seed
+from freeattn.model.quantities import as_integer
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.runs import Progress, Store
 
@@ -159,8 +160,8 @@ def reproduce(
         TaskError: when a draw fails.
     """
     figures = [FIGURES[name]() for name in _names(names)]
-    if scale is not None and (isinstance(scale, bool) or not isinstance(scale, int) or scale < 1):
-        raise InputError("scale", scale, "a positive integer, or None for the choice of each figure")
+    if scale is not None:
+        scale = as_integer("scale", scale, "a positive integer, or None for the choice of each figure", 1)
     count, root = None if draws is None else number_of_draws(draws, 1), named_seed(seed)
     plans = [_Plan(figure, scale, figure.draws if count is None else count, root) for figure in figures]
     tasks = [task for plan in plans for task in plan.tasks()]

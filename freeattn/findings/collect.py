@@ -19,6 +19,7 @@ from freeattn.findings.parts import Parts, Progress
 from freeattn.findings.predictions import predictions
 from freeattn.findings.simulations import MOST_ENTRIES, sentence, simulation
 from freeattn.model.attention import Attention
+from freeattn.model.quantities import as_integer
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.report.data import LayerData, ReportData
 from freeattn.report.html import HtmlReport, html_of
@@ -85,8 +86,7 @@ def _checked(specs: Sequence[object], names: Sequence[str] | None, draws: object
     for spec in specs:
         if not isinstance(spec, Attention):
             raise InputError("specs", spec, "an Attention")
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 0:
-        raise InputError("draws", draws, "an integer ≥ 0")
+    draws = as_integer("draws", draws, "an integer ≥ 0", 0)
     if not float(noise) > 0:
         raise InputError("noise", noise, "a positive number")
     if names is None:

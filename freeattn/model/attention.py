@@ -228,7 +228,7 @@ class Attention:
 
     @classmethod
     def from_ratios(
-        cls, gamma_key: Any, gamma_value: Any = None, gamma_out: Any = None, tokens_per_width: Any = 1,
+        cls, gamma_key: Any = None, gamma_value: Any = None, gamma_out: Any = None, tokens_per_width: Any = 1,
         n_heads: Any = 1, **fields: Any,
     ) -> Attention:
         """A layer given by its ratios alone; n_heads may be infinite (`math.inf` or sympy's oo)."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.precision import own_context
+from freeattn.model.quantities import as_integer
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide
 from freeattn.numerics.given_numbers import DOUBLE_DIGITS, digits_up_to, one_number, real_array, rounded
@@ -60,6 +61,15 @@ class SpectralLaw:
         atoms = ", ".join(f"{float(atom.weight):.6g} at {atom.location:g}" for atom in self.atoms) or "none"
         return f"<SpectralLaw mean {self.mean:.6g}, bands {bands or 'none'}, atoms {atoms}>"
 
+    def __reduce__(self) -> Any:
+        """By its recipe (`numerics.recipes`): numbers are computed anew where a law is unpickled."""
+        return importlib.import_module("freeattn.numerics.recipes").reduced(self._exact)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SpectralLaw:
+        """The law itself: it is never changed."""
+        del memo
+        return self
+
     def _check(self) -> None:
         """Total mass one and the exact mean, or the wrong root was taken somewhere."""
         mass = sum(self._engine.masses) + sum(float(atom.weight) for atom in self.atoms)
@@ -86,8 +96,7 @@ class SpectralLaw:
         With exact=True as sympy expressions without rounding: rational numbers, or polynomials in the symbols θ₁ and θ₂
         where these are irrational (in c = θ₂/θ₁ for the law of mean one).
         """
-        if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-            raise InputError("order", order, "a positive integer")
+        order = as_integer("order", order, "a positive integer", 1)
         if exact:
             return self._exact.exact_moments(order)
         values = self._exact.moments(order, _digits(digits))

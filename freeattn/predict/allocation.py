@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, final
 
 from freeattn.errors import InputError
 from freeattn.model.attention import Attention
-from freeattn.model.quantities import Quantity, as_positive
+from freeattn.model.quantities import Quantity, as_integer, as_positive
 from freeattn.predict.design import Criterion, criterion_at
 from freeattn.predict.parameters import parameter_count, width_at, with_widths
 
@@ -71,8 +71,7 @@ def allocate(
         InputError: when arguments are not allowed, or the budget is too small for every width.
     """
     search = _Search(spec, as_positive("budget", budget, "a positive number"), criterion, tuple(over))
-    if isinstance(points, bool) or not isinstance(points, int) or points < 3:
-        raise InputError("points", points, "an integer of at least 3")
+    points = as_integer("points", points, "an integer of at least 3", 3)
     return search.result(search.refined(search.coarse(points)))
 
 

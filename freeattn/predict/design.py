@@ -15,7 +15,7 @@ from scipy import optimize
 from freeattn.errors import ConvergenceError, InputError
 from freeattn.model.attention import Attention
 from freeattn.model.precision import context_for_results, own_context
-from freeattn.model.quantities import as_positive
+from freeattn.model.quantities import as_integer, as_positive
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.predict.parameters import with_value
 
@@ -159,8 +159,7 @@ def crossover(
         ConvergenceError: when rounding hides the change of sign at the digits asked for.
     """
     grid = _grid(low, high, points)
-    if isinstance(digits, bool) or not isinstance(digits, int) or digits < 1:
-        raise InputError("digits", digits, "a positive integer")
+    digits = as_integer("digits", digits, "a positive integer", 1)
     if digits > _DOUBLE_DIGITS and not _takes_digits(criterion):
         raise InputError("criterion", criterion, f"a function of a law that takes digits=…, to give {digits} digits")
     between = _Difference(first, second, criterion, variable)
@@ -252,8 +251,7 @@ def _grid(low: float, high: float, points: int) -> list[float]:
         ends.append(float(as_positive(name, value, "a positive number")))
     if not ends[0] < ends[1]:
         raise InputError("high", high, f"more than low = {low}")
-    if isinstance(points, bool) or not isinstance(points, int) or points < _LEAST_POINTS:
-        raise InputError("points", points, f"an integer of at least {_LEAST_POINTS}")
+    points = as_integer("points", points, f"an integer of at least {_LEAST_POINTS}", _LEAST_POINTS)
     inner = [float(x) for x in np.geomspace(ends[0], ends[1], points)[1:-1]]
     return [ends[0], *inner, ends[1]]
 
