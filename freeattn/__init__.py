@@ -47,7 +47,7 @@ _HOME = {
     "free_power": "freeattn.numerics.free_convolutions",
     "free_compression": "freeattn.numerics.free_convolutions",
     "sample": "freeattn.evidence.simulate",
-    "verify": "freeattn.evidence.simulate",
+    "verify": "freeattn.adapters.verify",
     "html_report": "freeattn.findings.collect",
     "reproduce": "freeattn.evidence.reproduce",
     "other_scales": "freeattn.evidence.reproduce",

@@ -81,9 +81,23 @@ class Row:
             return None
         return all(verdicts) if verdicts else None
 
+    @property
+    def not_judged(self) -> str | None:
+        """Why there is no verdict, in a few words; None where there is one."""
+        if self.passed is not None:
+            return None
+        reasons = {
+            "draws without a value": bool(self.without_value),
+            "nothing is printed": self.printed is None and self.printed_theory is None,
+            "printed for another size": self.scale not in (None, 1),
+            "printed without an interval": self.printed_half_width is None,
+            "one draw has no interval": self.half_width is None,
+        }
+        return next((reason for reason, applies in reasons.items() if applies), "no theory and no draws")
+
     def to_dict(self) -> dict[str, Any]:
         """One flat row."""
-        return {**vars(self), "passed": self.passed}
+        return {**vars(self), "passed": self.passed, "not_judged": self.not_judged}
 
 
 @final

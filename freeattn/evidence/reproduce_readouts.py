@@ -220,7 +220,7 @@ def figure_2d() -> Figure:
         setting="h = 96, n = 8192, d_model = d_out = 3n/2; (d_key, d_value) = (64, 192) against (128, 128), the same "
         "number of weights",
         draws=4, quantities=tuple(rows), panels=lambda found: _ratio_panels(found, cases),
-        note="At the default scale keys have 8 and 16 coordinates: a few per cent of deviation come from that.",
+        note="Keys of few coordinates deviate: 8 and 16 of them (sizes divided by 8) by a few per cent.",
     )
 
 
