@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
 from freeattn.adapters.torch_library import is_module
 from freeattn.adapters.verify_module import ModuleVerification, verify_module
@@ -16,16 +15,17 @@ from freeattn.evidence.verify import Verification
 from freeattn.evidence.word_verification import WordsLaw, WordVerification
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
-from freeattn.runs import Progress, Store
 
 __all__ = ["verify"]
+
+Progress: TypeAlias = Callable[[int, int], None]
 
 
 @overload
 def verify(
     model: Attention, draws: int | None = ..., seed: int = ..., law: ComparableLaw | None = ...,
     progress: Progress | None = ..., *, executor: Executor | None = ..., workers: int | None = ...,
-    store: Store | str | Path | None = ..., finite_size: bool = ...,
+    store: Any = ..., finite_size: bool = ...,
 ) -> Verification: ...
 
 
@@ -33,7 +33,7 @@ def verify(
 def verify(
     model: Expression, draws: int | None = ..., seed: int = ..., law: WordsLaw | None = ...,
     progress: Progress | None = ..., *, sizes: Mapping[Any, Any] | None = ..., of: str = ...,
-    executor: Executor | None = ..., workers: int | None = ..., store: Store | str | Path | None = ...,
+    executor: Executor | None = ..., workers: int | None = ..., store: Any = ...,
     finite_size: Literal[False] = ...,
 ) -> WordVerification: ...
 
@@ -49,7 +49,7 @@ def verify(
 def verify(
     model: Any, draws: int | None = None, seed: int = 0, law: Any = None, progress: Progress | None = None, *,
     sizes: Mapping[Any, Any] | None = None, of: str | None = None, executor: Executor | None = None,
-    workers: int | None = 1, store: Store | str | Path | None = None, finite_size: bool = False,
+    workers: int | None = 1, store: Any = None, finite_size: bool = False,
     n_tokens: int | None = None, inputs: Any = None, reset: str | None = None, causal: bool | None = None,
     rotary: bool | None = None,
 ) -> Any:

@@ -19,7 +19,7 @@ from freeattn.evidence.verify import Verification
 from freeattn.model.attention import Attention
 from freeattn.model.written_numbers import exact_number
 
-__all__ = ["DEFAULT", "NAMES", "Quantity", "quantity", "simulated_columns", "simulated_values"]
+__all__ = ["DEFAULT", "NAMES", "SweepQuantity", "quantity", "simulated_columns", "simulated_values"]
 
 DEFAULT = ("mean", "edges", "atom")
 _ORDERS = 4
@@ -39,7 +39,7 @@ _SIMULATED = ("relative_w1_to_law", "relative_w1_to_equivalent", "ks_to_law", "m
 
 @final
 @dataclass(frozen=True)
-class Quantity:
+class SweepQuantity:
     """A named quantity of a layer and its law.
 
     Attributes:
@@ -92,13 +92,13 @@ class Quantity:
         return dict(zip(self.columns, found, strict=True))
 
 
-def quantity(given: Quantity | str) -> Quantity:
+def quantity(given: SweepQuantity | str) -> SweepQuantity:
     """A quantity from its text.
 
     Raises:
         InputError: for a name or an argument that is not known, one that is missing, or a value that is no number.
     """
-    if isinstance(given, Quantity):
+    if isinstance(given, SweepQuantity):
         return given
     name, _, rest = given.partition(":") if isinstance(given, str) else (given, "", "")
     if name not in NAMES:
@@ -121,7 +121,7 @@ def quantity(given: Quantity | str) -> Quantity:
         order = arguments.get("order", _ORDERS)
         if not isinstance(order, int) or not 1 <= order <= _MOST_ORDERS:
             raise InputError("quantity", given, f"moments with an order from 1 to {_MOST_ORDERS}")
-    return Quantity(name, tuple(arguments.items()))
+    return SweepQuantity(name, tuple(arguments.items()))
 
 
 def simulated_columns() -> tuple[str, ...]:

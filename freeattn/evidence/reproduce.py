@@ -12,7 +12,7 @@ from typing import Any, final
 from freeattn.errors import InputError
 from freeattn.evidence.draws import number_of_draws, results_of
 from freeattn.evidence.published import Printed
-from freeattn.evidence.reproduce_parts import Drawn, Figure, Found, Panel, Quantity, reduced
+from freeattn.evidence.reproduce_parts import Drawn, Figure, Found, Panel, Reproduced, reduced
 from freeattn.evidence.reproduce_readouts import figure_2a, figure_2c, figure_2d
 from freeattn.evidence.reproduce_sharing import figure_3a, figure_3b
 from freeattn.evidence.reproduce_spectra import figure_d1, table_d2
@@ -234,7 +234,7 @@ class _Plan:
         )
 
 
-def _row(quantity: Quantity, found: Found) -> Row:
+def _row(quantity: Reproduced, found: Found) -> Row:
     theory = None
     if quantity.theory is not None:
         theory = float(quantity.theory([found.law(case) for case in quantity.cases]))

@@ -19,7 +19,7 @@ import numpy as np
 
 from freeattn.errors import FreeattnError, InputError
 from freeattn.evidence.draws import number_of_draws, results_of
-from freeattn.evidence.quantities import DEFAULT, Quantity, quantity, simulated_columns, simulated_values
+from freeattn.evidence.quantities import DEFAULT, SweepQuantity, quantity, simulated_columns, simulated_values
 from freeattn.evidence.verify import verify
 from freeattn.evidence.weights import named_seed
 from freeattn.model.attention import Attention, check_fields
@@ -94,7 +94,7 @@ class Sweep:
 
 def sweep(
     spec: Attention | Sequence[SweepPoint], over: Over | None = None,
-    quantities: Sequence[Quantity | str] = DEFAULT, *, draws: int = 0, seed: int = 0,
+    quantities: Sequence[SweepQuantity | str] = DEFAULT, *, draws: int = 0, seed: int = 0,
     executor: Executor | None = None, workers: int | None = 1, store: Store | str | Path | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
@@ -150,11 +150,11 @@ def sweep_row(spec: Attention, quantities: Sequence[str], draws: int, seed: int)
     return {**row, "error": "; ".join(errors) or None}
 
 
-def _need_law(wanted: Sequence[Quantity], draws: int) -> bool:
+def _need_law(wanted: Sequence[SweepQuantity], draws: int) -> bool:
     return bool(draws) or any(one.needs_law for one in wanted)
 
 
-def _wanted(quantities: Sequence[Quantity | str]) -> list[Quantity]:
+def _wanted(quantities: Sequence[SweepQuantity | str]) -> list[SweepQuantity]:
     if isinstance(quantities, str):
         raise InputError("quantities", quantities, "a list of names")
     wanted = list(dict.fromkeys(quantity(one) for one in quantities))
@@ -165,7 +165,7 @@ def _wanted(quantities: Sequence[Quantity | str]) -> list[Quantity]:
     return wanted
 
 
-def _columns(points: Sequence[SweepPoint], wanted: Sequence[Quantity], drawn: bool) -> tuple[str, ...]:
+def _columns(points: Sequence[SweepPoint], wanted: Sequence[SweepQuantity], drawn: bool) -> tuple[str, ...]:
     told = (*(column for one in wanted for column in one.columns), *(simulated_columns() if drawn else ()), "error")
     names = tuple(points[0].values)
     for point in points:
@@ -175,7 +175,7 @@ def _columns(points: Sequence[SweepPoint], wanted: Sequence[Quantity], drawn: bo
     return names + told
 
 
-def _task(spec: Attention, wanted: Sequence[Quantity], draws: int, seed: int) -> Task:
+def _task(spec: Attention, wanted: Sequence[SweepQuantity], draws: int, seed: int) -> Task:
     labels = [one.label for one in wanted]
     key = {"kind": "row of a sweep", "spec": spec.to_dict(), "quantities": labels, "draws": draws}
     return Task(key | ({"seed": seed} if draws else {}), sweep_row, (spec, labels, draws, seed))

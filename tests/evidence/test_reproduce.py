@@ -18,7 +18,7 @@ from freeattn.errors import InputError
 from freeattn.evidence import reproduce_draws
 from freeattn.evidence.published import FIGURE_2C_PEAKS, TABLE_D2, Printed
 from freeattn.evidence.reproduce import FIGURES, Row, _row
-from freeattn.evidence.reproduce_parts import Draw, Quantity, reduced
+from freeattn.evidence.reproduce_parts import Draw, Reproduced, reduced
 from freeattn.evidence.reproduce_readouts import _by_ratios, _measured_beta, theory_ridge
 from freeattn.report.tables import _simulated
 
@@ -278,7 +278,7 @@ def test_a_row_with_such_a_draw_is_not_judged():
             measured=lambda *_, found=found: found, law=lambda _: None,
             drawn={None: SimpleNamespace(spec=SimpleNamespace(n_tokens=8), scale=2, reads=found)},
         )
-        quantity = Quantity(
+        quantity = Reproduced(
             label=name, name="beta", cases=(None,), theory=lambda _: 0.559, printed_theory=Printed("0.559"),
             measure=lambda _: 0.0,
         )
