@@ -47,7 +47,7 @@ _HOME = {
     "free_power": "freeattn.numerics.free_convolutions",
     "free_compression": "freeattn.numerics.free_convolutions",
     "sample": "freeattn.evidence.simulate",
-    "verify": "freeattn.evidence.simulate",
+    "verify": "freeattn.adapters.verify",
     "html_report": "freeattn.findings.collect",
     "plot_laws": "freeattn.report.plot",
     "plot_losses": "freeattn.findings.losses",

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from freeattn.errors import MissingExtraError
 
-__all__ = ["torch_library"]
+__all__ = ["is_module", "torch_library"]
+
+
+def is_module(value: object) -> bool:
+    """True for a module of torch; torch is not loaded for the question."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
 
 
 def torch_library() -> Any:

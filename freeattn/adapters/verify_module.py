@@ -189,7 +189,7 @@ def _squared_singular_values(centered: Array) -> Spectrum:
 
 def _warnings(spec: Attention, behaviour: Behaviour, source: TokenSource) -> Iterator[str]:
     if spec.dominated_rows is not None:
-        yield spec.dominated_rows
+        yield spec.dominated_rows.warning
     if behaviour.causal:
         yield "causal mask: each token sees the ones before it, which the law does not model"
     if behaviour.rotary and "rotary positions" in spec.not_modelled:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -12,8 +13,10 @@ from freeattn import report
 from freeattn.cli.files import output_files
 from freeattn.cli.options import axis_option, force_option, json_option, plot_option, spec_options
 from freeattn.cli.records import dump_json
-from freeattn.cli.spec import named_layer
-from freeattn.cli.warnings import warn_of_the_limit
+from freeattn.cli.spec import build_layer
+from freeattn.cli.spec_text import short_names
+from freeattn.cli.steps import steps_of
+from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
 from freeattn.model.written_numbers import exact_number
 from freeattn.report.numbers import value_text
@@ -46,7 +49,7 @@ def compare_command(
     """Tokens, ratios, beta, parameters, mean, edges, atom and predictions of several layers.
 
     A layer is a preset or the config.json of a model, with fields of its own as NAME:FIELD=VALUE,FIELD=VALUE,…;
-    options hold for all.
+    options hold for all others.
     Predictions are those of the law of mean one.
     """
     if len(layers) < 2:
@@ -58,13 +61,14 @@ def compare_command(
         name: float(exact_number(name, text))
         for name, text in (("penalty", penalty), ("noise", noise), ("level", level))
     }
-    read = [named_layer(text, options) for text in layers]
-    laws = [freeattn.law(one.spec) for one in read]
-    found = [freeattn.predict.summary(law, **settings) for law in laws]
+    read, names = [build_layer(text, options) for text in layers], short_names(layers, with_fields=True)
+    with steps_of(2 * len(read)) as step:
+        laws = [step(partial(freeattn.law, one.spec)) for one in read]
+        found = [step(partial(freeattn.predict.summary, law, **settings)) for law in laws]
     if "plot" in files:
         with files["plot"].writing() as path:
-            report.save_figure(report.plot_laws(dict(zip(layers, laws, strict=True)), normalized=True, log=log), path)
-    warn_of_the_limit([one.spec for one in read], layers)
+            report.save_figure(report.plot_laws(dict(zip(names, laws, strict=True)), normalized=True, log=log), path)
+    warn_of_dominated_rows([one.spec for one in read], names)
     if as_json:
         records = [
             {"layer": text, **one.record(), **numbers}
@@ -74,9 +78,15 @@ def compare_command(
         return
     rows = [(name, *(value_text(numbers[name]) for numbers in found)) for name in found[0]]
     shown = ", ".join(f"{name} {value:g}" for name, value in settings.items())
-    table = report.rows_table(f"Laws of mean one: {shown}", ("", *layers), rows)
+    if any(one.spec.finite_size for one in read):
+        rows.insert(1, ("finite size", *(_finite_size(one.spec) for one in read)))
+    table = report.rows_table(f"Laws of mean one: {shown}", ("", *names), rows)
     notes = [
-        f"{text}: {line}" for text, one in zip(layers, read, strict=True)
+        f"{name}: {line}" for name, one in zip(names, read, strict=True)
         for line in (*one.lines, *report.not_modelled_lines(one.spec))
     ]
     click.echo(report.render(table, *notes), nl=False)
+
+
+def _finite_size(spec: Any) -> str:
+    return f"rows of {spec.n_tokens}" if spec.finite_size else "no, the limit"

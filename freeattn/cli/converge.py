@@ -59,11 +59,11 @@ def converge_command(
 ) -> None:
     """Draw softmax attention at several sizes with fixed ratios and fit how its distances from the law fall.
 
-    The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
-    place of its values, or options alone; its n_tokens says what its widths are widths of.
-    Prints the distances between softmax, its Gaussian equivalent and the law with their rates n^-a, and a test
-    of the simulation against a mean that is known exactly. With a store an interrupted run goes on where it
-    stopped.
+    The architecture is SPEC: a preset (see freeattn architectures) or the config.json of a model, which may
+    have fields of its own, NAME:FIELD=VALUE,…, with options in place of its other values; or options alone;
+    its n_tokens says what its widths are widths of. Prints the distances between softmax, its Gaussian
+    equivalent and the law with their rates n^-a, and a test of the simulation against a mean that is known
+    exactly. With a store an interrupted run goes on where it stopped.
     """
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:

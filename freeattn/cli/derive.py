@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from freeattn.cli.options import json_option, name_option, preset_argument, spec
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, changed_spec, kinds_spec, typed_fields
+from freeattn.cli.spec_text import own_fields
 from freeattn.errors import InputError
 from freeattn.model.ties import as_ties
 
@@ -60,16 +62,17 @@ def derive_command(
 ) -> None:
     """The derivation of a law, from the assumptions to the polynomial, the atom and the moments.
 
-    The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
-    place of its values, or options alone. With --symbolic its sizes and beta are not taken, and the derivation holds
-    for all of them; what kind of layer it is stays (output, ties, inputs, latents with their numbers).
+    The architecture is SPEC: a preset (see freeattn architectures) or the config.json of a model, which may
+    have fields of its own, NAME:FIELD=VALUE,…, with options in place of its other values; or options alone.
+    With --symbolic its sizes and beta are not taken, and the derivation holds for all of them; what kind of
+    layer it is stays (output, ties, inputs, latents with their numbers).
     """
     form = _form(format, as_json, standalone, macros)
     files = output_files(force, {"-o": out_file})
-    layer = Layer(_symbolic_spec(preset, options)) if symbolic else build_layer(preset, options)
+    layer = Layer(_symbolic_spec(*own_fields(preset, options))) if symbolic else build_layer(preset, options)
     with progress_of("deriving"):
         derivation = freeattn.derive(layer.spec, route=route)
-        text = _text(derivation, form, macros, preset, layer.config)
+        text = _text(derivation, form, macros, layer.preset(preset), layer.config)
     _put(text.rstrip("\n") + "\n", files.get("-o"))
 
 
@@ -86,7 +89,7 @@ def _form(form: str | None, as_json: bool, standalone: bool, macros: bool) -> st
     return form
 
 
-def _symbolic_spec(preset: str | None, options: dict[str, Any]) -> Attention:
+def _symbolic_spec(preset: str | None, options: Mapping[str, Any]) -> Attention:
     """A layer of symbols with what kind of layer it is: from the preset, then from the options."""
     published = None if preset is None else kinds_spec(preset, options)
     latents = {name: getattr(published, name) for name in _LATENTS} if published else {}
@@ -114,7 +117,7 @@ def _text(
     derivation: Any, form: str, macros: bool, preset: str | None, config: dict[str, Any] | None
 ) -> str:
     if form == "json":
-        source = {"version": freeattn.__version__, "preset": None if config else preset, "config": config}
+        source = {"version": freeattn.__version__, "preset": preset, "config": config}
         return dump_json({**source, **derivation.to_dict()})
     if form in ("latex", "document"):
         return str(derivation.latex(standalone=form == "document", macros=macros))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ from typing import Any
 import freeattn
 from freeattn.cli.group import describe
 from freeattn.cli.options import LAYER_FIELDS, SWITCHES
-from freeattn.cli.spec import CHOICES, build_spec, flag
+from freeattn.cli.spec import CHOICES, build_spec, flag, spec_builder
+from freeattn.cli.spec_text import LISTS, field_of, is_path, is_preset, own_fields
 from freeattn.errors import FreeattnError, InputError
 from freeattn.model.written_numbers import exact_number
 
 __all__ = ["layers", "read_grid", "read_records"]
 
-_LISTS = ("heads", "feature_eigenvalues", "feature_weights")  # values hold commas: they are parted by semicolons
 _WORDS = ("init", "none")  # in place of numbers, where the option takes them
 _MOST = 1_000_000
 _FORM = "FIELD=VALUES, such as beta=0.5:2:0.25 or d_key=32,64,128"
@@ -43,7 +43,7 @@ def read_grid(given: Sequence[str]) -> list[Texts]:
             raise InputError("over", text, _FORM)
         if field in values:
             raise InputError("over", text, f"each field once; {field} is given twice")
-        parts = rest.split(";" if field in _LISTS else ",")
+        parts = rest.split(";" if field in LISTS else ",")  # lists hold commas
         values[field] = [value for part in parts for value in _values(text, field, part.strip())]
     if math.prod(map(len, values.values())) > _MOST:
         raise InputError("over", " ".join(given), f"at most {_MOST} combinations")
@@ -76,25 +76,27 @@ def layers(preset: str | None, options: Mapping[str, Any], combinations: Sequenc
     Raises:
         InputError: for a field that is an option too, or a preset that does not exist.
     """
+    preset, options = own_fields(preset, options)
     for field in combinations[0]:
         if options.get(field) not in (None, False):
             raise InputError("over", field, f"a field without an option of its own; {flag(field)} is given too")
-    if preset is not None and preset not in {known.name for known in freeattn.architectures()}:
+    if preset is not None and not is_preset(preset) and not is_path(preset):
         build_spec(preset, options)  # refuses it, with the nearest names
-    return [_point(preset, options, texts) for texts in combinations]
+    build = spec_builder(preset, options)
+    return [_point(build, options, texts) for texts in combinations]
 
 
-def _point(preset: str | None, options: Mapping[str, Any], texts: Texts) -> Any:
+def _point(build: Callable[[Mapping[str, Any]], Any], options: Mapping[str, Any], texts: Texts) -> Any:
     changed = {**options, **{field: _switched(field, text) for field, text in texts.items() if text}}
     shown = {field: _shown(text) for field, text in texts.items()}
     try:
-        return freeattn.SweepPoint(shown, build_spec(preset, changed))
+        return freeattn.SweepPoint(shown, build(changed))
     except FreeattnError as error:
         return freeattn.SweepPoint(shown, None, describe(error))
 
 
 def _field(text: str, name: str, option: str = "over") -> str:
-    field = name.strip().removeprefix("--").replace("-", "_")
+    field = field_of(name)
     if field not in LAYER_FIELDS:
         form = f"{_FORM}; FIELD is" if option == "over" else "fields of a layer:"
         raise InputError(option, text, f"{form} one of {', '.join(LAYER_FIELDS)}")
@@ -103,7 +105,7 @@ def _field(text: str, name: str, option: str = "over") -> str:
 
 def _values(text: str, field: str, part: str) -> Iterator[str]:
     ends = part.split(":")
-    if field in _LISTS or len(ends) == 1:
+    if field in LISTS or len(ends) == 1:
         yield _one(text, field, part)
         return
     if len(ends) != 3:
@@ -122,7 +124,7 @@ def _one(text: str, field: str, value: str, option: str = "over") -> str:
     names = CHOICES.get(field) or (("on", "off") if field in SWITCHES else None)
     if names is not None and value not in names:
         raise InputError(option, text, f"values of {field} among {', '.join(names)}")
-    if names is None and field not in _LISTS and value not in _WORDS:
+    if names is None and field not in LISTS and value not in _WORDS:
         _checked_number(text, field, value, option)
     return value
 

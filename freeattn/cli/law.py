@@ -21,7 +21,7 @@ from freeattn.cli.options import (
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, law_record, write_csv
 from freeattn.cli.spec import build_layer
-from freeattn.cli.warnings import warn_of_the_limit
+from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.report.numbers import DOUBLE_DIGITS
 
 __all__ = ["law_command"]
@@ -54,9 +54,10 @@ def law_command(
 ) -> None:
     """The limiting law of the squared singular values of the centered output.
 
-    The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
-    place of its values, or options alone. Prints the ratios, the mean, atoms, bands with their edges and the first
-    four moments, of the law as it is and divided by its mean; with --finite-size next to those of the limit.
+    The architecture is SPEC: a preset (see freeattn architectures) or the config.json of a model, which may
+    have fields of its own, NAME:FIELD=VALUE,…, with options in place of its other values; or options alone.
+    Prints the ratios, the mean, atoms, bands with their edges and the first four moments, of the law as it is
+    and divided by its mean; with --finite-size next to those of the limit.
     """
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:
@@ -77,5 +78,5 @@ def law_command(
             text = dump_json(law_record(law, layer.preset(preset), digits, layer.config, limit)) + "\n"
         else:
             text = report.render(*report.law_tables(law, preset, digits, limit), *layer.lines)
-    warn_of_the_limit([layer.spec])
+    warn_of_dominated_rows([layer.spec])
     click.echo(text, nl=False)

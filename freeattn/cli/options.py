@@ -134,7 +134,7 @@ def _complete_from(names: Callable[[], Sequence[str]]) -> _Complete:
 
 
 def preset_argument(function: _Function) -> _Function:
-    """The optional SPEC argument, a preset or a configuration file; both complete in the shell."""
+    """The optional SPEC argument, a preset or a configuration file with fields; the names complete in the shell."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         del context, parameter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -13,7 +14,8 @@ from freeattn.cli.group import CommandGroup
 from freeattn.cli.options import json_option, preset_argument, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, flag
-from freeattn.cli.warnings import warn_of_the_limit
+from freeattn.cli.steps import steps_of
+from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
 from freeattn.model.written_numbers import exact_number, exact_numbers
 from freeattn.report.numbers import number_text
@@ -75,24 +77,19 @@ def ridge_command(
 ) -> None:
     """Effective degrees of freedom and coefficient error of ridge regression, and the best penalty for each noise."""
     given = None if gamma_out is None else exact_number("gamma_out", gamma_out)
-    layer, law = _layer_and_law(preset, options)
-    if given is None and law.spec.gamma_out is None:
+    layer = build_layer(preset, options)
+    if given is None and layer.spec.gamma_out is None:
         allowed = "the number of directions of the targets over tokens, by --gamma-out: this output has no map"
         raise InputError("gamma_out", "(not given)", allowed)
-    predict = freeattn.predict
-    best = [predict.best_penalty(law, variance, gamma_out=given) for variance in noise]
-    pairs = [(one, variance, False) for variance in noise for one in penalty]
-    pairs += [(one, variance, True) for one, variance in zip(best, noise, strict=True)]
-    rows = [
-        {
-            "penalty": float(one), "noise": float(variance),
-            "degrees_of_freedom": predict.degrees_of_freedom(law, float(one)),
-            "ridge_error": predict.ridge_error(law, float(one), float(variance), gamma_out=given), "best": is_best,
-        }
-        for one, variance, is_best in pairs
-    ]
+    with steps_of(1 + (len(penalty) + 1) * len(noise)) as step:
+        law = step(lambda: freeattn.law(layer.spec))
+        best = [freeattn.predict.best_penalty(law, variance, gamma_out=given) for variance in noise]
+        pairs = [(one, variance, False) for variance in noise for one in penalty]
+        pairs += [(one, variance, True) for one, variance in zip(best, noise, strict=True)]
+        rows = [step(partial(_ridge_row, law, *pair, given)) for pair in pairs]
+    warn_of_dominated_rows([layer.spec])
     if as_json:
-        gamma = float(law.spec.gamma_out if given is None else given)
+        gamma = float(layer.spec.gamma_out if given is None else given)
         click.echo(dump_json({**_head(layer, preset), "gamma_out": gamma, "ridge": rows}))
         return
     lines = [
@@ -101,6 +98,15 @@ def ridge_command(
     ]
     columns = ("penalty", "noise", "degrees of freedom", "ridge error", "")
     _show(preset, layer, columns, lines, left=0)
+
+
+def _ridge_row(law: Any, penalty: Any, noise: Any, is_best: bool, gamma_out: Any) -> dict[str, Any]:
+    predict = freeattn.predict
+    return {
+        "penalty": float(penalty), "noise": float(noise),
+        "degrees_of_freedom": predict.degrees_of_freedom(law, float(penalty)),
+        "ridge_error": predict.ridge_error(law, float(penalty), float(noise), gamma_out=gamma_out), "best": is_best,
+    }
 
 
 @predict_command.command("flow", short_help="Training loss of gradient flow.", epilog="""\b
@@ -117,12 +123,16 @@ def flow_command(
     preset: str | None, t: Sequence[Any], level: Sequence[Any] | None, as_json: bool, **options: Any
 ) -> None:
     """Relative training loss of gradient flow at given times, its plateau, and times at which it has given levels."""
-    layer, law = _layer_and_law(preset, options)
-    plateau = 1 - freeattn.predict.rank_fraction(law)
-    losses = [(float(time), freeattn.predict.flow_loss(law, float(time))) for time in t]
-    if level is None:
-        level = (_LEVEL,) if plateau < _LEVEL else ()
-    arrivals = [(float(one), freeattn.predict.arrival_time(law, float(one))) for one in level]
+    layer = build_layer(preset, options)
+    predict = freeattn.predict
+    with steps_of(1 + len(t) + (1 if level is None else len(level))) as step:
+        law = step(lambda: freeattn.law(layer.spec))
+        plateau = 1 - predict.rank_fraction(law)
+        losses = [(float(time), step(partial(predict.flow_loss, law, float(time)))) for time in t]
+        if level is None:
+            level = (_LEVEL,) if plateau < _LEVEL else ()
+        arrivals = [(float(one), step(partial(predict.arrival_time, law, float(one)))) for one in level]
+    warn_of_dominated_rows([layer.spec])
     if as_json:
         record = {
             "plateau": float(plateau),
@@ -146,21 +156,16 @@ Examples:
 @json_option
 def shape_command(preset: str | None, as_json: bool, **options: Any) -> None:
     """Condition number, effective ranks, and the gap between the leading singular value and the bulk."""
-    layer, law = _layer_and_law(preset, options)
-    found = freeattn.predict.shape_numbers(law)
+    layer = build_layer(preset, options)
+    with steps_of(2) as step:
+        law = step(lambda: freeattn.law(layer.spec))
+        found = step(lambda: freeattn.predict.shape_numbers(law))
+    warn_of_dominated_rows([layer.spec])
     if as_json:
         click.echo(dump_json({**_head(layer, preset), **found}))
         return
     lines = [(name, what, _text(found[name])) for name, what in _SHAPES.items()]
     _show(preset, layer, ("", "", "value"), lines, left=2)
-
-
-def _layer_and_law(preset: str | None, options: dict[str, Any]) -> tuple[Layer, Any]:
-    """The layer that is asked about and its law, with what does not hold for it said."""
-    layer = build_layer(preset, options)
-    law = freeattn.law(layer.spec)
-    warn_of_the_limit([layer.spec])
-    return layer, law
 
 
 def _head(layer: Layer, preset: str | None) -> dict[str, Any]:
@@ -175,7 +180,9 @@ def _show(
     preset: str | None, layer: Layer, columns: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1
 ) -> None:
     spec = layer.spec
+    size = f" at finite size: rows of {spec.n_tokens} tokens" if spec.finite_size else ""
     betas = ", ".join(_text(beta) for beta in spec.betas)
-    title = f"{preset or 'Attention'}: output {spec.output}, n_tokens {spec.n_tokens}, beta {betas}; law of mean one"
+    of = f"output {spec.output}, n_tokens {spec.n_tokens}, beta {betas}; law of mean one{size}"
+    title = f"{preset or 'Attention'}: {of}"
     notes = (*layer.lines, *report.not_modelled_lines(spec))
     click.echo(report.render(report.rows_table(title, columns, lines, left=left), *notes), nl=False)

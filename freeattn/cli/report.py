@@ -13,8 +13,11 @@ from freeattn import report
 from freeattn.cli.files import output_files
 from freeattn.cli.group import say
 from freeattn.cli.options import count_option, json_option, spec_options
+from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json
-from freeattn.cli.spec import Layer, build_layer, flag, named_layer
+from freeattn.cli.spec import Layer, build_layer, flag
+from freeattn.cli.spec_text import short_names
+from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
 from freeattn.model.written_numbers import exact_number
 
@@ -47,7 +50,8 @@ def report_command(
     """Write what is known of a layer, or of several side by side, as one HTML file that needs nothing else.
 
     A SPEC is a preset or a configuration file, with fields of its own as NAME:FIELD=VALUE,FIELD=VALUE,…; options hold
-    for all. Without one, the options describe the layer. Large layers are drawn with the same ratios at fewer tokens.
+    for all others. Without one, the options describe the layer. Large layers are drawn with the same ratios at fewer
+    tokens.
     """
     if out_file is None:
         raise InputError("-o", "(not given)", "the name of the file to write, such as report.html")
@@ -55,13 +59,15 @@ def report_command(
     report.check_html_libraries()
     names, built = _layers(layers, options)
     settings = {"draws": draws, "seed": seed, "noise": noise}
-    page = freeattn.html_report(
-        *(layer.spec for layer in built), names=names, draws=draws, seed=seed,
-        noise=float(exact_number("noise", noise)), command=_command(layers, settings, options),
-        notes={name: layer.lines for name, layer in zip(names, built, strict=True)},
-    )
+    with progress_of("computing", 0) as progress:
+        page = freeattn.html_report(
+            *(layer.spec for layer in built), names=names, draws=draws, seed=seed,
+            noise=float(exact_number("noise", noise)), command=_command(layers, settings, options),
+            notes={name: layer.lines for name, layer in zip(names, built, strict=True)}, progress=progress,
+        )
     with files["-o"].writing() as path:
         page.save(path)
+    warn_of_dominated_rows([layer.spec for layer in built], names if len(names) > 1 else ())
     if as_json:
         click.echo(dump_json({"file": out_file, "bytes": len(page.html.encode()), **page.data.to_dict()}))
     else:
@@ -74,9 +80,7 @@ def _layers(layers: Sequence[str], options: dict[str, Any]) -> tuple[list[str], 
         return ["layer"], [build_layer(None, options)]
     if len(set(layers)) < len(layers):
         raise InputError("layers", " ".join(layers), "different layers")
-    short = [text.partition(":")[0] for text in layers]
-    names = short if len(set(short)) == len(short) else list(layers)
-    return names, [named_layer(text, options) for text in layers]
+    return short_names(layers), [build_layer(text, options) for text in layers]
 
 
 def _command(layers: Sequence[str], settings: Mapping[str, object], options: Mapping[str, Any]) -> str:

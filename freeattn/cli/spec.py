@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import freeattn
 from freeattn.cli.layer import COMPOUND, composed_fields, option_of
+from freeattn.cli.spec_text import is_path, is_preset, own_fields, parted_spec
 from freeattn.errors import InputError
 from freeattn.model.written_numbers import exact_number
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:  # the model loads when a specification is built, not for --he
     from freeattn.model.attention import Attention
 
 __all__ = [
-    "CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "named_layer",
+    "CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "spec_builder",
     "typed_fields",
 ]
 
@@ -30,7 +31,7 @@ _FINITE_SIZE = "finite_size"  # what the θ's are, not a field of the layer
 _EXAMPLE = "--n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64"
 _IN_PYTHON = {
     ", a symbol, or None": "", ", or a symbol": "", " or a symbol": "", "architectures()": "freeattn architectures",
-    'inputs="gaussian"': "--inputs gaussian",
+    'inputs="gaussian"': "--inputs gaussian", "beta=1": "--beta 1",
 }
 
 
@@ -46,13 +47,17 @@ class Layer(NamedTuple):
     config: dict[str, Any] | None = None
     lines: tuple[str, ...] = ()
 
-    def preset(self, name: str | None) -> str | None:
-        """The name of the preset; None for a configuration file."""
-        return None if self.config else name
+    def preset(self, text: str | None) -> str | None:
+        """The name of the preset in a SPEC; None for a configuration file."""
+        return None if self.config or text is None else parted_spec(text)[0]
 
     def record(self) -> dict[str, Any]:
         """Specification, what it rests on and what it leaves out, JSON-ready."""
-        return {"config": self.config, "spec": self.spec.to_dict(), "not_modelled": list(self.spec.not_modelled)}
+        spec = self.spec
+        return {
+            "config": self.config, "spec": spec.to_dict(), "finite_size": spec.finite_size,
+            "not_modelled": list(spec.not_modelled),
+        }
 
 
 def build_spec(preset: str | None, options: Mapping[str, Any]) -> Attention:
@@ -60,14 +65,27 @@ def build_spec(preset: str | None, options: Mapping[str, Any]) -> Attention:
     return build_layer(preset, options).spec
 
 
+def spec_builder(preset: str | None, options: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Attention]:
+    """`build_spec` of one preset or file, which is read once, as a function of options that say the same of files."""
+    if preset is not None and is_path(preset):
+        layer = _read_config(preset, options)
+        return lambda changed: _configured_spec(preset, layer, changed)[0]
+    return lambda changed: build_spec(preset, changed)
+
+
 def build_layer(preset: str | None, options: Mapping[str, Any]) -> Layer:
     """A layer: a preset or a configuration file with changes, or fields alone.
+
+    Args:
+        preset: a SPEC, which may have fields of its own.
+        options: the texts of the options.
 
     Raises:
         InputError: with the value as it was typed.
     """
+    preset, options = own_fields(preset, options)
     typed = _typed(options)
-    if preset is not None and _is_path(preset):
+    if preset is not None and is_path(preset):
         return _configured_layer(preset, options)
     _refuse_config_options(options)
     if preset is None:
@@ -79,25 +97,9 @@ def build_layer(preset: str | None, options: Mapping[str, Any]) -> Layer:
     return Layer(_reported(typed, lambda: _sized(freeattn.architecture(preset, **fields), typed)))
 
 
-def named_layer(text: str, options: Mapping[str, Any]) -> Layer:
-    """A layer by NAME:FIELD=VALUE,…: a preset or a file with fields of its own, and the options of all.
-
-    Raises:
-        InputError: as `build_layer`, and for parts that are no FIELD=VALUE.
-    """
-    name, _, fields = text.partition(":")
-    own = dict(options)
-    for part in filter(None, fields.split(",")):
-        field, equals, value = part.partition("=")
-        if field not in options or not equals or not value:
-            raise InputError("layers", part, "FIELD=VALUE with a field of the layer, such as n_heads=6")
-        own[field] = value
-    return build_layer(name, own)
-
-
 def kinds_spec(preset: str, options: Mapping[str, Any]) -> Attention:
     """What kind of layer a preset or a configuration file describes; sizes and beta do not count."""
-    if _is_path(preset):
+    if is_path(preset):
         return _read_config(preset, options).attention(n_tokens=1, beta=1)
     _refuse_config_options(options)
     return freeattn.architecture(preset, n_tokens=1)
@@ -133,25 +135,17 @@ def _typed(options: Mapping[str, Any]) -> dict[str, str]:
     return {name: "on" if text is True else text for name, text in given.items()}
 
 
-def _is_path(preset: str) -> bool:
-    """True for a file that describes a layer, whether it exists or not; a name of a preset is none."""
-    if any(record.name == preset for record in freeattn.architectures()):
-        return False
-    return preset.endswith(".json") or os.sep in preset or os.path.exists(preset)
-
-
 def _read_config(path: str, options: Mapping[str, Any]) -> Any:
     name = os.path.basename(path).removesuffix(".json")
-    if not os.path.exists(path) and any(record.name == name for record in freeattn.architectures()):
+    if not os.path.exists(path) and is_preset(name):
         hint = f"a file that exists; the preset of this name is {name}, without folder or .json"
         raise InputError("config", path, hint)
     return freeattn.read_config(path, **{name: options.get(name) for name in _OF_CONFIGS})
 
 
 def _configured_layer(path: str, options: Mapping[str, Any]) -> Layer:
-    layer, typed = _read_config(path, options), _typed(options)
-    fields = typed_fields(options, path, layer.latents)
-    spec = _reported(typed, lambda: _sized(layer.attention(**fields), typed))
+    layer = _read_config(path, options)
+    spec, fields = _configured_spec(path, layer, options)
     statement = layer.statement(spec, fields)
     defaults = ", ".join(f"{name} = {value}" for name, value in statement["defaults"].items())
     lines = (
@@ -160,6 +154,12 @@ def _configured_layer(path: str, options: Mapping[str, Any]) -> Layer:
         f"Not in the file, taken from the library: {defaults}" if defaults else "",
     )
     return Layer(spec, statement, tuple(line for line in lines if line))
+
+
+def _configured_spec(path: str, layer: Any, options: Mapping[str, Any]) -> tuple[Attention, dict[str, Any]]:
+    """The specification of a file's layer, and the fields that the options give."""
+    typed, fields = _typed(options), typed_fields(options, path, layer.latents)
+    return _reported(typed, lambda: _sized(layer.attention(**fields), typed)), fields
 
 
 def _parenthesized(text: str) -> str:

@@ -25,7 +25,7 @@ from freeattn.cli.options import (
 )
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, write_csv
-from freeattn.cli.warnings import warn_of_the_limit
+from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
 
 __all__ = ["sweep_command"]
@@ -95,7 +95,8 @@ def sweep_command(
             points, quantities=quantity or _DEFAULT, draws=draws, seed=seed, workers=workers, store=kept,
             progress=progress,
         )
-    warn_of_the_limit([point.spec for point in points if point.spec is not None])
+    if table.of_laws:
+        warn_of_dominated_rows([point.spec for point in points if point.spec is not None])
     if table.errors:
         has = "has" if len(table.errors) == 1 else "have"
         say("note", f"{len(table.errors)} of {len(table.rows)} combinations {has} an error; the column error tells it")

@@ -61,12 +61,12 @@ def verify_command(
 ) -> None:
     """Draw real softmax attention and compare its spectrum with the law, statistic by statistic.
 
-    The architecture is SPEC (a preset, see freeattn architectures, or the config.json of a model) with options in
-    place of its values, or options alone.
+    The architecture is SPEC: a preset (see freeattn architectures) or the config.json of a model, which may
+    have fields of its own, NAME:FIELD=VALUE,…, with options in place of its other values; or options alone.
     Next to softmax stands its Gaussian equivalent with the same weights: the noise floor at this size. The
     result depends on the seed, not on the number of workers; with a store an interrupted run goes on where it
-    stopped, and more draws add to those that are there.
-    With --spectrum nothing is drawn: the values of the file are compared with the law.
+    stopped, and more draws add to those that are there. With --spectrum nothing is drawn: the values of the
+    file are compared with the law.
     """
     given = given_spectrum(context, spectrum, singular_values, normalized)
     files = output_files(force, {"csv": csv, "plot": plot})

@@ -10,6 +10,7 @@ from typing import Any, final
 from freeattn.evidence import compare
 from freeattn.evidence.finite_size import finite_size
 from freeattn.evidence.verify import Estimate
+from freeattn.evidence.written import record_of
 from freeattn.model.attention import Attention
 from freeattn.runs import Result
 
@@ -38,11 +39,7 @@ class BetaLoss:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return {
-            "beta": self.beta, "n_tokens": self.n_tokens, "scaled_beta": self.scaled_beta,
-            "loss": self.loss.to_dict(), "expected": self.expected,
-            "relative_w1": self.relative_w1.to_dict(),
-        }
+        return record_of(self)
 
 
 def beta_loss(spec: Attention, mean: float, draws: Sequence[Result]) -> BetaLoss:

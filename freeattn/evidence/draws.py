@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from freeattn.errors import FreeattnError, InputError, TaskError
+from freeattn.errors import FreeattnError, TaskError
 from freeattn.evidence.sampling import Sample, sample
 from freeattn.evidence.weights import Matrix, seed_sequence
 from freeattn.evidence.words import sample_words
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
-from freeattn.model.quantities import encode
+from freeattn.model.quantities import as_integer, encode
 from freeattn.model.word_sizes import checked_sizes
 from freeattn.runs import Progress, Result, Store, Task, run
 
@@ -34,10 +34,8 @@ def number_of_draws(draws: Any, least: int) -> int:
     Raises:
         InputError: unless it is an integer of at least `least`.
     """
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < least:
-        allowed = {0: "a non-negative integer", 1: "a positive integer"}.get(least, f"an integer of at least {least}")
-        raise InputError("draws", draws, allowed)
-    return int(draws)
+    allowed = {0: "a non-negative integer", 1: "a positive integer"}.get(least, f"an integer of at least {least}")
+    return as_integer("draws", draws, allowed, least)
 
 
 def child_seed(seed: int, draw: int) -> np.random.SeedSequence:

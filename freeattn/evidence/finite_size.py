@@ -25,18 +25,18 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from freeattn.model.attention import Attention
+from freeattn.model.dominated_rows import few_tokens_loss
 from freeattn.model.heads import Heads
 from freeattn.model.quadrature import thetas
-from freeattn.model.rows import row_moment
+from freeattn.model.rows import participation, row_variance
 from freeattn.model.scores import ScoreFunction
 
-__all__ = ["FiniteSize", "few_tokens_loss", "finite_size", "participation"]
+__all__ = ["FiniteSize", "finite_size"]
 
 Vector: TypeAlias = NDArray[np.float64]
 
 _REACH = 9.0  # Gaussian mass beyond 9 standard deviations is below 1e-18
 _CHI_NODES = 1201  # trapezoid rule on a Gaussian weight: error below 1e-12 for smooth f, about 1e-5 at a kink
-_ROW_DIGITS = {2: 9, 4: 6}  # of I_k at least, relative to the value for equal weights: 1 − V_n/θ₁ is small
 _QUERY_NODES = 400  # midpoints in probability of χ²(d_key)/d_key
 
 
@@ -76,26 +76,8 @@ def _of_head(spec: Attention, head: Heads) -> FiniteSize:
         return FiniteSize(loss=0.0 if spec.finite_size else 1.0, gain=0.0, spread=1.0)
     rows, columns = _line_variances(scores, beta, head.d_key)
     spread = _kurtosis(scores, beta, n, theta_1) + _relative_variance(rows) + _relative_variance(columns)
-    loss = 0.0 if spec.finite_size else few_tokens_loss(scores, beta, n, theta_1)
+    loss = 0.0 if spec.finite_size else few_tokens_loss(scores, head.beta, n)
     return FiniteSize(loss=loss, gain=float(abs(rows.mean() / theta_1 - 1)), spread=spread)
-
-
-def few_tokens_loss(scores: ScoreFunction, beta: float, n_tokens: int, theta_1: float) -> float:
-    """1 − V_n/θ₁ for normalized scores (0 for plain ones)."""
-    if not scores.normalized:
-        return 0.0
-    return 1 - _row_variance(scores, beta, n_tokens) / theta_1
-
-
-def _row_variance(scores: ScoreFunction, beta: float, n_tokens: int) -> float:
-    """V_n = n I_2 − 1."""
-    return n_tokens * participation(scores, beta, n_tokens, 2) - 1
-
-
-def participation(scores: ScoreFunction, beta: float, n_tokens: int, order: int) -> float:
-    """I_k = E Σ_j A_j^k of a normalized row over n iid scores N(0, β²); k is 2 (inverse participation ratio) or 4."""
-    digits = _ROW_DIGITS[order] + math.ceil((order - 1) * math.log10(n_tokens))  # I_k ≥ n^{1−k}
-    return float(row_moment(scores, beta, n_tokens, order, digits=digits).value)
 
 
 def _kurtosis(scores: ScoreFunction, beta: float, n_tokens: int, theta_1: float) -> float:
@@ -105,7 +87,7 @@ def _kurtosis(scores: ScoreFunction, beta: float, n_tokens: int, theta_1: float)
     mean = mass @ values
     fourth = mass @ (values - mean) ** 4 / (mean**4 if scores.normalized else 1) / theta_1**2 / n_tokens
     if scores.normalized:  # the sum of a row bounds heavy tails: exact, but it loses its digits when β is small
-        square = _row_variance(scores, beta, n_tokens) ** 2
+        square = row_variance(scores, beta, n_tokens) ** 2
         fourth = min(fourth, n_tokens**2 * participation(scores, beta, n_tokens, 4) / square)
     return max(float(fourth) - 3 / n_tokens, 0.0)
 

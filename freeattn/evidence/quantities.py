@@ -10,6 +10,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, final
 
 from freeattn import predict
@@ -18,7 +19,7 @@ from freeattn.evidence.verify import Verification
 from freeattn.model.attention import Attention
 from freeattn.model.written_numbers import exact_number
 
-__all__ = ["DEFAULT", "NAMES", "Quantity", "quantity", "simulated_columns", "simulated_values"]
+__all__ = ["DEFAULT", "NAMES", "SweepQuantity", "quantity", "simulated_columns", "simulated_values"]
 
 DEFAULT = ("mean", "edges", "atom")
 _ORDERS = 4
@@ -38,7 +39,7 @@ _SIMULATED = ("relative_w1_to_law", "relative_w1_to_equivalent", "ks_to_law", "m
 
 @final
 @dataclass(frozen=True)
-class Quantity:
+class SweepQuantity:
     """A named quantity of a layer and its law.
 
     Attributes:
@@ -62,8 +63,13 @@ class Quantity:
             return tuple(f"moment_{order}" for order in range(1, int(dict(self.arguments).get("order", _ORDERS)) + 1))
         return _OF_LAWS.get(self.name, (self.label,))
 
+    @property
+    def needs_law(self) -> bool:
+        """False for what follows from the layer alone."""
+        return not _of_layer(self.name)
+
     def values(self, spec: Attention, law: Any) -> dict[str, Any]:
-        """Plain values by column.
+        """Plain values by column; `law` may be None where it is not needed.
 
         Raises:
             FreeattnError: as what computes them.
@@ -81,19 +87,18 @@ class Quantity:
             found = tuple(float(moment) for moment in law.moments(len(self.columns)))
         else:
             function = getattr(predict, self.name)
-            about = spec if "spec" in inspect.signature(function).parameters else law
-            value = function(about, **dict(self.arguments))
+            value = function(law if self.needs_law else spec, **dict(self.arguments))
             found = (value if isinstance(value, int) else float(value),)
         return dict(zip(self.columns, found, strict=True))
 
 
-def quantity(given: Quantity | str) -> Quantity:
+def quantity(given: SweepQuantity | str) -> SweepQuantity:
     """A quantity from its text.
 
     Raises:
         InputError: for a name or an argument that is not known, one that is missing, or a value that is no number.
     """
-    if isinstance(given, Quantity):
+    if isinstance(given, SweepQuantity):
         return given
     name, _, rest = given.partition(":") if isinstance(given, str) else (given, "", "")
     if name not in NAMES:
@@ -116,7 +121,7 @@ def quantity(given: Quantity | str) -> Quantity:
         order = arguments.get("order", _ORDERS)
         if not isinstance(order, int) or not 1 <= order <= _MOST_ORDERS:
             raise InputError("quantity", given, f"moments with an order from 1 to {_MOST_ORDERS}")
-    return Quantity(name, tuple(arguments.items()))
+    return SweepQuantity(name, tuple(arguments.items()))
 
 
 def simulated_columns() -> tuple[str, ...]:
@@ -138,6 +143,12 @@ def simulated_values(verification: Verification) -> dict[str, Any]:
             if statistic.equivalent is not None:
                 found[f"equivalent_{statistic.name}"] = statistic.equivalent.mean
     return {**found, "passed": verification.passed}
+
+
+@cache
+def _of_layer(name: str) -> bool:
+    """True for a prediction from the layer itself, not from its law."""
+    return name in _PREDICTIONS and "spec" in inspect.signature(getattr(predict, name)).parameters
 
 
 def _parameters(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -13,12 +13,13 @@ from freeattn.display import ShownAsTables
 from freeattn.errors import InputError
 from freeattn.evidence.draws import number_of_draws, results_of
 from freeattn.evidence.published import Printed
-from freeattn.evidence.reproduce_parts import Drawn, Figure, Found, Panel, Quantity, reduced
+from freeattn.evidence.reproduce_parts import Drawn, Figure, Found, Panel, Reproduced, reduced
 from freeattn.evidence.reproduce_readouts import figure_2a, figure_2c, figure_2d
 from freeattn.evidence.reproduce_sharing import figure_3a, figure_3b
 from freeattn.evidence.reproduce_spectra import figure_d1, table_d2
 from freeattn.evidence.verify import Estimate
 from freeattn.evidence.weights import named_seed
+from freeattn.model.quantities import as_integer
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.runs import Progress, Store
 
@@ -81,9 +82,23 @@ class Row:
             return None
         return all(verdicts) if verdicts else None
 
+    @property
+    def not_judged(self) -> str | None:
+        """Why there is no verdict, in a few words; None where there is one."""
+        if self.passed is not None:
+            return None
+        reasons = {
+            "draws without a value": bool(self.without_value),
+            "nothing is printed": self.printed is None and self.printed_theory is None,
+            "printed for another size": self.scale not in (None, 1),
+            "printed without an interval": self.printed_half_width is None,
+            "one draw has no interval": self.half_width is None,
+        }
+        return next((reason for reason, applies in reasons.items() if applies), "no theory and no draws")
+
     def to_dict(self) -> dict[str, Any]:
         """One flat row."""
-        return {**vars(self), "passed": self.passed}
+        return {**vars(self), "passed": self.passed, "not_judged": self.not_judged}
 
 
 @final
@@ -162,8 +177,8 @@ def reproduce(
         TaskError: when a draw fails.
     """
     figures = [FIGURES[name]() for name in _names(names)]
-    if scale is not None and (isinstance(scale, bool) or not isinstance(scale, int) or scale < 1):
-        raise InputError("scale", scale, "a positive integer, or None for the choice of each figure")
+    if scale is not None:
+        scale = as_integer("scale", scale, "a positive integer, or None for the choice of each figure", 1)
     count, root = None if draws is None else number_of_draws(draws, 1), named_seed(seed)
     plans = [_Plan(figure, scale, figure.draws if count is None else count, root) for figure in figures]
     tasks = [task for plan in plans for task in plan.tasks()]
@@ -222,7 +237,7 @@ class _Plan:
         )
 
 
-def _row(quantity: Quantity, found: Found) -> Row:
+def _row(quantity: Reproduced, found: Found) -> Row:
     theory = None
     if quantity.theory is not None:
         theory = float(quantity.theory([found.law(case) for case in quantity.cases]))

@@ -15,7 +15,7 @@ from freeattn.evidence.verify import Estimate
 from freeattn.model.attention import Attention
 from freeattn.numerics.law import SpectralLaw
 
-__all__ = ["Case", "Draw", "Drawn", "Figure", "Found", "Histogram", "Line", "Panel", "Points", "Quantity", "reduced"]
+__all__ = ["Case", "Draw", "Drawn", "Figure", "Found", "Histogram", "Line", "Panel", "Points", "Reproduced", "reduced"]
 
 Vector: TypeAlias = Any  # a list or array of floats
 
@@ -87,7 +87,7 @@ class Drawn:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Quantity:
+class Reproduced:
     """One line of a table: a number that the theory gives, or that is measured on draws, or both.
 
     Attributes:
@@ -209,7 +209,7 @@ class Figure:
     title: str
     setting: str
     draws: int
-    quantities: tuple[Quantity, ...]
+    quantities: tuple[Reproduced, ...]
     panels: Callable[[Found], tuple[Panel, ...]]
     note: str = ""
 

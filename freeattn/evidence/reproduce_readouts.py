@@ -20,7 +20,7 @@ from freeattn.evidence.published import (
     Printed,
 )
 from freeattn.evidence.reproduce_draws import FEATURES
-from freeattn.evidence.reproduce_parts import Case, Draw, Figure, Found, Line, Panel, Points, Quantity
+from freeattn.evidence.reproduce_parts import Case, Draw, Figure, Found, Line, Panel, Points, Reproduced
 from freeattn.model.attention import Attention
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.predict.design import crossover
@@ -63,16 +63,16 @@ def figure_2a() -> Figure:
     )
 
 
-def _loss_rows(cases: Mapping[int, Case]) -> list[Quantity]:
+def _loss_rows(cases: Mapping[int, Case]) -> list[Reproduced]:
     plateaus, losses = {32: FIGURE_2A_PLATEAU}, {128: (FIGURE_2A_LOSS, FIGURE_2A_MEASURED)}
     rows = []
     for heads, case in cases.items():
         printed = losses.get(heads, (None, None))
-        rows.append(Quantity(
+        rows.append(Reproduced(
             label=f"h = {heads}", name="loss at t = 100", cases=(case,), measure=_late_loss, printed_theory=printed[0],
             printed=printed[1], theory=lambda laws: float(flow_loss(laws[0], _LATE)),
         ))
-    rows.append(Quantity(
+    rows.append(Reproduced(
         label="h = 32", name="plateau of the loss", cases=(cases[32],), measure=lambda draws: draws[0].read.plateau,
         printed_theory=plateaus[32], theory=lambda laws: float(sum(a.weight for a in laws[0].atoms)),
     ))
@@ -135,20 +135,20 @@ def _sized(name: str, heads: int) -> Attention:
     return _by_ratios(name, heads).with_sizes(_TOKENS)
 
 
-def _peak_rows(name: str, cases: Mapping[int, Case]) -> list[Quantity]:
+def _peak_rows(name: str, cases: Mapping[int, Case]) -> list[Reproduced]:
     expected = FIGURE_2C_PEAKS[name]
     label = {"output": "gamma_out = 1/2", "budget": "6 n^2 weights"}[name]
-    rows = [Quantity(
+    rows = [Reproduced(
         label=label, name="number of peaks", cases=(), theory=lambda _: len(_peaks(name)),
         printed_theory=Printed(str(len(expected))),
     )]
     for number, heads in enumerate(expected):
-        rows.append(Quantity(
+        rows.append(Reproduced(
             label=label, name=f"h at peak {number + 1}", cases=(), theory=partial(_peak, name, number),
             printed_theory=Printed(str(heads)),
         ))
     for heads, case in cases.items():
-        rows.append(Quantity(
+        rows.append(Reproduced(
             label=f"{label}, h = {heads}", name="ridge error", cases=(case,), theory=lambda laws: theory_ridge(laws[0]),
             measure=lambda draws: measured_ridge(draws[0]),
         ))
@@ -205,13 +205,13 @@ _CROSSING_DIGITS = 20
 def figure_2d() -> Figure:
     """Ridge errors of narrow and wide keys by β, and where they are equal."""
     cases = {beta: tuple(Case(_widths(*pair, beta), FEATURES, 8) for pair in _WIDTHS) for beta in _DRAWN_BETAS}
-    rows = [Quantity(
+    rows = [Reproduced(
         label="(64, 192) to (128, 128)", name="beta of equal ridge errors",
         cases=tuple(case for pair in cases.values() for case in pair), theory=lambda _: _equal_beta(),
         measure=_measured_beta, printed_theory=FIGURE_2D_BETA,
     )]
     for beta, pair in cases.items():
-        rows.append(Quantity(
+        rows.append(Reproduced(
             label=f"beta = {float(beta):g}", name="ratio of ridge errors", cases=pair, measure=_measured_ratio,
             theory=lambda laws: theory_ridge(laws[0]) / theory_ridge(laws[1]),
         ))
@@ -220,7 +220,7 @@ def figure_2d() -> Figure:
         setting="h = 96, n = 8192, d_model = d_out = 3n/2; (d_key, d_value) = (64, 192) against (128, 128), the same "
         "number of weights",
         draws=4, quantities=tuple(rows), panels=lambda found: _ratio_panels(found, cases),
-        note="At the default scale keys have 8 and 16 coordinates: a few per cent of deviation come from that.",
+        note="Keys of few coordinates deviate: 8 and 16 of them (sizes divided by 8) by a few per cent.",
     )
 
 

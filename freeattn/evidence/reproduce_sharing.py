@@ -9,7 +9,7 @@ import numpy as np
 
 from freeattn.evidence.published import FIGURE_3A_MEASURED, FIGURE_3A_TIMES, FIGURE_3B_SIGNS
 from freeattn.evidence.reproduce_draws import FEATURES
-from freeattn.evidence.reproduce_parts import Case, Draw, Figure, Found, Line, Panel, Quantity
+from freeattn.evidence.reproduce_parts import Case, Draw, Figure, Found, Line, Panel, Reproduced
 from freeattn.evidence.reproduce_readouts import loss_points, measured_ridge, theory_ridge
 from freeattn.model.attention import Attention
 from freeattn.numerics.limiting import law as limiting_law
@@ -52,17 +52,17 @@ def _by_ratios(base: Attention, kv_heads: int) -> Attention:
     return Attention.from_ratios(gamma, gamma, base.gamma_out, n_heads=base.n_heads, n_kv_heads=kv_heads)
 
 
-def _arrival_rows(base: Attention, cases: Mapping[str, Case], width: int) -> tuple[Quantity, ...]:
+def _arrival_rows(base: Attention, cases: Mapping[str, Case], width: int) -> tuple[Reproduced, ...]:
     labels = {"fixed widths": "fixed widths", "rounded": f"n_kv_heads = 1, width {width}"}
     rows = [
-        Quantity(
+        Reproduced(
             label=labels[name], name="time to loss 0.1", cases=(case,), measure=_arrival,
             theory=lambda laws: float(arrival_time(laws[0], _LEVEL)), printed_theory=FIGURE_3A_TIMES[name],
             printed=FIGURE_3A_MEASURED[name],
         )
         for name, case in cases.items()
     ]
-    exact = Quantity(
+    exact = Reproduced(
         label="n_kv_heads = 1, exact width", name="time to loss 0.1", cases=(),
         theory=lambda _: float(arrival_time(limiting_law(_by_ratios(base, 1)), _LEVEL)),
         printed_theory=FIGURE_3A_TIMES["fixed parameters"],
@@ -101,7 +101,7 @@ def figure_3b() -> Figure:
     pairs = {heads: tuple(Case(spec, FEATURES, 4) for spec in _tied_and_shared(heads)) for heads in _HEADS}
     rows = []
     for heads, pair in pairs.items():
-        rows.append(Quantity(
+        rows.append(Reproduced(
             label=f"h = {heads}", name="ridge error, K = V minus GQA", cases=pair, measure=_measured_difference,
             theory=lambda laws: theory_ridge(laws[0]) - theory_ridge(laws[1]), printed_theory=FIGURE_3B_SIGNS[heads],
         ))

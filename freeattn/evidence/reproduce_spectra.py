@@ -18,7 +18,7 @@ from freeattn.evidence.reproduce_parts import (
     Histogram,
     Panel,
     Points,
-    Quantity,
+    Reproduced,
 )
 from freeattn.model.attention import Attention
 
@@ -65,17 +65,17 @@ def table_d2() -> Figure:
     )
 
 
-def _agreement(row: PublishedAgreement, case: Case) -> tuple[Quantity, ...]:
+def _agreement(row: PublishedAgreement, case: Case) -> tuple[Reproduced, ...]:
     name = row.architecture
     w1 = Printed(f"{row.relative_w1:.4f}", row.relative_w1_half_width)
     ks = Printed(f"{row.ks:.4f}", row.ks_half_width)
     return (
-        Quantity(
+        Reproduced(
             label=name, name="mean", cases=(case,), theory=_mean_of_law, measure=_mean,
             printed_theory=row.printed_mean,
         ),
-        Quantity(label=name, name="relative W1 to equivalent", cases=(case,), measure=_w1_to_equivalent, printed=w1),
-        Quantity(label=name, name="KS to equivalent", cases=(case,), measure=_ks_to_equivalent, printed=ks),
+        Reproduced(label=name, name="relative W1 to equivalent", cases=(case,), measure=_w1_to_equivalent, printed=w1),
+        Reproduced(label=name, name="KS to equivalent", cases=(case,), measure=_ks_to_equivalent, printed=ks),
     )
 
 
@@ -135,10 +135,10 @@ def _density_cases() -> Mapping[str, Case]:
     return cases
 
 
-def _density_rows(label: str, case: Case) -> tuple[Quantity, ...]:
+def _density_rows(label: str, case: Case) -> tuple[Reproduced, ...]:
     return (
-        Quantity(label=label, name="mean", cases=(case,), theory=_mean_of_law, measure=_mean),
-        Quantity(label=label, name="relative W1 to law", cases=(case,), measure=_w1_to_law),
+        Reproduced(label=label, name="mean", cases=(case,), theory=_mean_of_law, measure=_mean),
+        Reproduced(label=label, name="relative W1 to law", cases=(case,), measure=_w1_to_law),
     )
 
 

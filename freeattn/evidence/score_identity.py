@@ -19,6 +19,7 @@ from scipy import stats
 from freeattn.evidence.projections import Projections
 from freeattn.evidence.verify import Estimate
 from freeattn.evidence.weights import Matrix, Weights, blas_threads
+from freeattn.evidence.written import record_of
 from freeattn.model.attention import Attention
 from freeattn.model.inputs import OrthogonalInput
 from freeattn.model.scores import Softmax
@@ -49,10 +50,7 @@ class ScoreIdentity:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return {
-            "n_tokens": self.n_tokens, "d_key": self.d_key, "beta": self.beta, "exact": self.exact,
-            "simulated": self.simulated.to_dict(), "passed": self.passed,
-        }
+        return record_of(self)
 
 
 def identity_applies(spec: Attention) -> bool:

@@ -111,7 +111,7 @@ def verify(
 def _check_layer(model: object, sizes: object, of: str) -> None:
     if not isinstance(model, Attention):
         raise InputError(
-            "model", model, "an Attention, or an expression in letters (fa.verify_module takes modules of torch)"
+            "model", model, "an Attention, or an expression in letters (fa.verify also takes modules of torch)"
         )
     if sizes is not None:
         raise InputError("sizes", sizes, "nothing for an Attention, which has its sizes; spec.replace(…) changes them")

@@ -20,7 +20,7 @@ import numpy as np
 from freeattn.display import ShownAsTables
 from freeattn.errors import FreeattnError, InputError
 from freeattn.evidence.draws import number_of_draws, results_of
-from freeattn.evidence.quantities import DEFAULT, Quantity, quantity, simulated_columns, simulated_values
+from freeattn.evidence.quantities import DEFAULT, SweepQuantity, quantity, simulated_columns, simulated_values
 from freeattn.evidence.verify import verify
 from freeattn.evidence.weights import named_seed
 from freeattn.model.attention import Attention, check_fields
@@ -61,6 +61,7 @@ class Sweep(ShownAsTables):
         columns: names: what was swept, the quantities, what was simulated, and "error".
         rows: one for each combination, in order: plain values by column; None where there is none.
         draws, seed: what was simulated; row by row the same seed.
+        of_laws: False when nothing that was asked for needs a law.
     """
 
     shown_as: ClassVar[str] = "sweep"
@@ -69,6 +70,7 @@ class Sweep(ShownAsTables):
     rows: tuple[dict[str, Any], ...]
     draws: int
     seed: int
+    of_laws: bool
 
     def __repr__(self) -> str:
         return f"<Sweep of {len(self.rows)} layers, {len(self.errors)} with an error: {', '.join(self.columns)}>"
@@ -95,7 +97,7 @@ class Sweep(ShownAsTables):
 
 def sweep(
     spec: Attention | Sequence[SweepPoint], over: Over | None = None,
-    quantities: Sequence[Quantity | str] = DEFAULT, *, draws: int = 0, seed: int = 0,
+    quantities: Sequence[SweepQuantity | str] = DEFAULT, *, draws: int = 0, seed: int = 0,
     executor: Executor | None = None, workers: int | None = 1, store: Store | str | Path | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
@@ -125,22 +127,24 @@ def sweep(
     ), strict=True))
     columns = _columns(points, wanted, bool(count))
     rows = ({**point.values, **found.get(i, {"error": point.error})} for i, point in enumerate(points))
-    return Sweep(columns, tuple({name: row.get(name) for name in columns} for row in rows), count, root)
+    table = tuple({name: row.get(name) for name in columns} for row in rows)
+    return Sweep(columns, table, count, root, _need_law(wanted, count))
 
 
 def sweep_row(spec: Attention, quantities: Sequence[str], draws: int, seed: int) -> Result:
     """The values of one layer; what fails is told in "error", and the rest is there."""
+    wanted = [quantity(text) for text in quantities]
     try:
-        law = limiting_law(spec)
+        law = limiting_law(spec) if _need_law(wanted, draws) else None
     except FreeattnError as error:
         return {"error": str(error)}
     row: Result = {}
     errors = []
-    for wanted in map(quantity, quantities):
+    for one in wanted:
         try:
-            row |= wanted.values(spec, law)
+            row |= one.values(spec, law)
         except FreeattnError as error:
-            errors.append(f"{wanted.label}: {error}")
+            errors.append(f"{one.label}: {error}")
     if draws:
         try:
             row |= simulated_values(verify(spec, draws, seed, law))
@@ -149,7 +153,11 @@ def sweep_row(spec: Attention, quantities: Sequence[str], draws: int, seed: int)
     return {**row, "error": "; ".join(errors) or None}
 
 
-def _wanted(quantities: Sequence[Quantity | str]) -> list[Quantity]:
+def _need_law(wanted: Sequence[SweepQuantity], draws: int) -> bool:
+    return bool(draws) or any(one.needs_law for one in wanted)
+
+
+def _wanted(quantities: Sequence[SweepQuantity | str]) -> list[SweepQuantity]:
     if isinstance(quantities, str):
         raise InputError("quantities", quantities, "a list of names")
     wanted = list(dict.fromkeys(quantity(one) for one in quantities))
@@ -160,7 +168,7 @@ def _wanted(quantities: Sequence[Quantity | str]) -> list[Quantity]:
     return wanted
 
 
-def _columns(points: Sequence[SweepPoint], wanted: Sequence[Quantity], drawn: bool) -> tuple[str, ...]:
+def _columns(points: Sequence[SweepPoint], wanted: Sequence[SweepQuantity], drawn: bool) -> tuple[str, ...]:
     told = (*(column for one in wanted for column in one.columns), *(simulated_columns() if drawn else ()), "error")
     names = tuple(points[0].values)
     for point in points:
@@ -170,7 +178,7 @@ def _columns(points: Sequence[SweepPoint], wanted: Sequence[Quantity], drawn: bo
     return names + told
 
 
-def _task(spec: Attention, wanted: Sequence[Quantity], draws: int, seed: int) -> Task:
+def _task(spec: Attention, wanted: Sequence[SweepQuantity], draws: int, seed: int) -> Task:
     labels = [one.label for one in wanted]
     key = {"kind": "row of a sweep", "spec": spec.to_dict(), "quantities": labels, "draws": draws}
     return Task(key | ({"seed": seed} if draws else {}), sweep_row, (spec, labels, draws, seed))

@@ -224,15 +224,8 @@ def _warnings(spec: Attention, size: FiniteSize, table: LawTable, draws: int) ->
     found = []
     delta, spread = expected_effects(table, size)
     narrowest = min(family.d_key for family in spec.families)
-    dominated = spec.dominated_rows
-    if dominated is not None:
-        mean = f"expect the mean of softmax about {size.loss:.1%} below the law, and"
-        if spec.finite_size:
-            mean = "the law has the mean of such rows; expect"
-        found.append(
-            f"{dominated}; {mean} from beta = 1.5 on a different shape too (relative W1 of 0.04 to 0.09 once the means "
-            "agree, and more where no values and output map mix the rows)"
-        )
+    if spec.dominated_rows is not None:
+        found.append(spec.dominated_rows.warning)
     if max(delta, spread) > MOST:
         found.append(
             f"finite-size effects above {MOST:.0%} are expected at n_tokens = {spec.n_tokens}, d_key = {narrowest} "

@@ -1,11 +1,12 @@
-"""Verifications as plain text: one line for each statistic, and the verdict."""
+"""Verifications as plain text: one line for each statistic, and the verdict; values as data."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["as_text", "verdict"]
+__all__ = ["as_text", "record_of", "verdict"]
 
 _VERDICTS = {True: "passed", False: "FAILED", None: "not judged"}
 
@@ -31,3 +32,9 @@ def verdict(rows: Sequence[Mapping[str, Any]]) -> str:
     """How many of the judged statistics passed."""
     judged = [row["passed"] for row in rows if row["passed"] is not None]
     return f"{sum(judged)} of {len(judged)} checks passed"
+
+
+def record_of(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name, JSON-ready when they are numbers, texts or have a `to_dict`."""
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return {name: one.to_dict() if hasattr(one, "to_dict") else one for name, one in fields.items()}

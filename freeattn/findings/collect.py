@@ -15,9 +15,11 @@ from freeattn.errors import InputError
 from freeattn.findings.derivations import derived
 from freeattn.findings.laws import density_data, law_facts, spike_of
 from freeattn.findings.layers import architecture_facts
+from freeattn.findings.parts import Parts, Progress
 from freeattn.findings.predictions import predictions
-from freeattn.findings.simulations import MOST_ENTRIES, simulation
+from freeattn.findings.simulations import MOST_ENTRIES, sentence, simulation
 from freeattn.model.attention import Attention
+from freeattn.model.quantities import as_integer
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.report.data import LayerData, ReportData
 from freeattn.report.html import HtmlReport, html_of
@@ -25,12 +27,13 @@ from freeattn.report.html import HtmlReport, html_of
 __all__ = ["collect", "html_report"]
 
 MOST_LAYERS = 6  # colours that stay apart
+_PARTS = 4  # of the work for one layer, besides draws: law, densities, predictions, derivation
 _PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "python-flint", "plotly", "latex2mathml", "jinja2")
 
 
 def html_report(
     *specs: Attention, names: Sequence[str] | None = None, draws: int = 3, seed: int = 0, noise: float = 0.1,
-    command: str | None = None, notes: Mapping[str, Sequence[str]] | None = None,
+    command: str | None = None, notes: Mapping[str, Sequence[str]] | None = None, progress: Progress | None = None,
 ) -> HtmlReport:
     """One self-contained HTML page about a layer, or about several side by side; needs the extra "report".
 
@@ -47,24 +50,27 @@ def html_report(
         noise: variance of the noise in ridge regression.
         command: how the page says that it is made again (default: a line of Python).
         notes: sentences on where a layer comes from, by its name.
+        progress: called as progress(done, total) after each part of the work.
 
     Raises:
         InputError: for values that are not allowed.
         MissingExtraError: without the extra "report".
     """
-    data = collect(*specs, names=names, draws=draws, seed=seed, noise=noise, command=command, notes=notes)
+    data = collect(
+        *specs, names=names, draws=draws, seed=seed, noise=noise, command=command, notes=notes, progress=progress
+    )
     return HtmlReport(data, html_of(data))
 
 
 def collect(
     *specs: Attention, names: Sequence[str] | None = None, draws: int = 3, seed: int = 0, noise: float = 0.1,
-    command: str | None = None, notes: Mapping[str, Sequence[str]] | None = None,
+    command: str | None = None, notes: Mapping[str, Sequence[str]] | None = None, progress: Progress | None = None,
 ) -> ReportData:
     """The values of a report; arguments and errors are those of `html_report`, and no extra is needed."""
     called = _checked(specs, names, draws, noise)
-    sentences = notes or {}
+    sentences, parts = notes or {}, Parts(progress, len(specs) * (draws + _PARTS))
     layers = tuple(
-        _layer(spec, name, draws, seed, float(noise), tuple(sentences.get(name, ())), MOST_ENTRIES / len(specs))
+        _layer(spec, name, draws, seed, float(noise), tuple(sentences.get(name, ())), MOST_ENTRIES / len(specs), parts)
         for spec, name in zip(specs, called, strict=True)
     )
     return ReportData(
@@ -80,8 +86,7 @@ def _checked(specs: Sequence[object], names: Sequence[str] | None, draws: object
     for spec in specs:
         if not isinstance(spec, Attention):
             raise InputError("specs", spec, "an Attention")
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 0:
-        raise InputError("draws", draws, "an integer ≥ 0")
+    draws = as_integer("draws", draws, "an integer ≥ 0", 0)
     if not float(noise) > 0:
         raise InputError("noise", noise, "a positive number")
     if names is None:
@@ -100,19 +105,27 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _layer(
-    spec: Attention, name: str, draws: int, seed: int, noise: float, notes: tuple[str, ...], most_entries: float
+    spec: Attention, name: str, draws: int, seed: int, noise: float, notes: tuple[str, ...], most_entries: float,
+    parts: Parts,
 ) -> LayerData:
     law = limiting_law(spec)
-    drawn = simulation(spec, law, draws, seed, most_entries)
+    parts.done()
+    drawn = simulation(spec, law, draws, seed, most_entries, parts.of_draws())
     spike = None if spec.n_tokens is None else spike_of(law, spec)
+    densities = density_data(law, drawn.spectra)
+    parts.done()
     found = predictions(law, spec, noise)
+    parts.done()
+    derivation = derived(spec)
+    parts.done()
     unit = law.normalized()
+    dominated = spec.dominated_rows
     return LayerData(
         name=name, architecture=architecture_facts(spec), not_modelled=tuple(spec.not_modelled), notes=notes,
-        law=law_facts(law, spike), spike=spike,
+        warnings=() if dominated is None else (sentence(dominated.warning),), law=law_facts(law, spike), spike=spike,
         atoms=tuple((float(atom.location), float(atom.weight)) for atom in unit.atoms),
-        densities=density_data(law, drawn.spectra), predictions=found.facts, ridge=found.ridge, freedom=found.freedom,
-        loss=found.loss, evidence=drawn.evidence, derivation=derived(spec), record=spec.to_dict(),
+        densities=densities, predictions=found.facts, ridge=found.ridge, freedom=found.freedom,
+        loss=found.loss, evidence=drawn.evidence, derivation=derivation, record=spec.to_dict(),
     )
 
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from freeattn.errors import InputError
 from freeattn.evidence.scaling import scaled
 from freeattn.evidence.verify import verify
+from freeattn.findings.parts import Progress
 from freeattn.model.attention import Attention
 from freeattn.numerics.law import SpectralLaw
 from freeattn.report.data import Evidence
 
-__all__ = ["MOST_ENTRIES", "Simulation", "simulation"]
+__all__ = ["MOST_ENTRIES", "Simulation", "sentence", "simulation"]
 
 MOST_ENTRIES = 180_000_000  # of attention matrices in a report: half a minute on one core
 _LEAST_TOKENS = 96  # below, finite size says more than the law
@@ -29,12 +30,24 @@ class Simulation(NamedTuple):
     spectra: tuple[NDArray[np.float64], ...]
 
 
-def simulation(spec: Attention, law: SpectralLaw, draws: int, seed: int, most_entries: float) -> Simulation:
+def simulation(
+    spec: Attention, law: SpectralLaw, draws: int, seed: int, most_entries: float, progress: Progress
+) -> Simulation:
     """A verification of the layer, of the same ratios at fewer tokens, or of nothing, with sentences that say which.
 
     Args:
         most_entries: how many entries of attention matrices may be drawn; fewer tokens are taken to stay below.
+        progress: called as progress(draws, draws) when nothing is drawn.
     """
+    found = _simulation(spec, law, draws, seed, most_entries, progress)
+    if not found.spectra:
+        progress(draws, draws)
+    return found
+
+
+def _simulation(
+    spec: Attention, law: SpectralLaw, draws: int, seed: int, most_entries: float, progress: Progress
+) -> Simulation:
     if not draws:
         return _nothing("Nothing was simulated, as asked.")
     if spec.n_tokens is None:
@@ -45,11 +58,15 @@ def simulation(spec: Attention, law: SpectralLaw, draws: int, seed: int, most_en
             f"Nothing was simulated: {draws} draws take {_SHARE.format(most=most_entries)}, "
             "and its widths do not allow one that is small enough. Use freeattn verify."
         )
-    found = verify(smaller, draws=draws, seed=seed, law=law)
-    warnings = (f"{one[:1].upper()}{one[1:]}." for one in found.warnings)
-    sentences = [_size_sentence(spec, smaller, draws, most_entries), *warnings]
+    found = verify(smaller, draws=draws, seed=seed, law=law, progress=progress)
+    sentences = [_size_sentence(spec, smaller, draws, most_entries), *map(sentence, found.warnings)]
     rows: tuple[dict[str, Any], ...] = tuple(found.rows())
     return Simulation(Evidence(rows, tuple(sentences), found.passed), tuple(one.softmax for one in found.samples))
+
+
+def sentence(line: str) -> str:
+    """A line of a warning as a sentence of a page."""
+    return f"{line[:1].upper()}{line[1:]}."
 
 
 def _nothing(sentence: str) -> Simulation:

@@ -12,7 +12,7 @@ from freeattn.display import ShownAsTables
 from freeattn.errors import InputError
 from freeattn.model.checks import OUTPUTS, resolved
 from freeattn.model.conditions import law_quantities, open_conditions
-from freeattn.model.dominated_rows import dominated_rows
+from freeattn.model.dominated_rows import DominatedRows, dominated_rows
 from freeattn.model.forms import fields_from_form, form_of
 from freeattn.model.heads import Heads
 from freeattn.model.inputs import InputLaw, OrthogonalInput
@@ -176,9 +176,10 @@ class Attention(ShownAsTables):
         return self.scores.n_tokens is not None
 
     @property
-    def dominated_rows(self) -> str | None:
-        """One line where few tokens dominate each row of softmax (β above √(log n)/2 in some head), else None."""
-        return dominated_rows(self.scores, self.betas, self.n_tokens)
+    def dominated_rows(self) -> DominatedRows | None:
+        """What is off where few tokens dominate each row of softmax (β above √(log n)/2 in some head), else None."""
+        scales_mean = self.covered_by_transforms and self.tie == _UNTIED
+        return dominated_rows(self.scores, self.betas, self.n_tokens, scales_mean)
 
     # Ratios ------------------------------------------------------------------------------------------------------
 
@@ -236,7 +237,7 @@ class Attention(ShownAsTables):
 
     @classmethod
     def from_ratios(
-        cls, gamma_key: Any, gamma_value: Any = None, gamma_out: Any = None, tokens_per_width: Any = 1,
+        cls, gamma_key: Any = None, gamma_value: Any = None, gamma_out: Any = None, tokens_per_width: Any = 1,
         n_heads: Any = 1, **fields: Any,
     ) -> Attention:
         """A layer given by its ratios alone; n_heads may be infinite (`math.inf` or sympy's oo)."""

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from freeattn.display import ShownAsFormulas
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.letters import AnyLetter, Copies, Diagonal, Inclusion, Letter, Part, Space
-from freeattn.model.quantities import Quantity, as_quantity, ratio
+from freeattn.model.quantities import Quantity, as_integer, as_quantity, ratio
 
 __all__ = ["Expression", "Factor", "Stretch", "Term", "concatenate", "diagonal", "gaussian", "identity", "wigner"]
 
@@ -240,8 +240,7 @@ class Expression(ShownAsFormulas):
         return self * ratio(1, divisor)
 
     def __pow__(self, power: object) -> Expression:
-        if isinstance(power, bool) or not isinstance(power, int) or power < 1:
-            raise InputError("power", power, "a positive integer")
+        power = as_integer("power", power, "a positive integer", 1)
         if self.rows != self.columns:
             allowed = "an expression whose rows and columns are one space"
             raise InputError("power", f"({_shape(self)})**{power}", allowed)

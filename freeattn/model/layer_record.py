@@ -136,9 +136,13 @@ def _initial_beta(record: LayerRecord, fields: dict[str, Any]) -> tuple[Any, tup
     initial = initial_beta(record)
     changed = [name for name in _SETS_INITIAL_BETA if fields.get(name) != getattr(record, name, None)]
     if changed:
+        listed = " and ".join(filter(None, (", ".join(changed[:-1]), changed[-1])))
+        differ = f"{listed} is not the {record.origin} one"
+        if len(changed) > 1:
+            differ = f"{listed} are not the {record.origin} ones"
         raise InputError(
-            "beta", "init", f"a number when {' and '.join(changed)} is not the {record.origin} one: the "
-            f"initialization of {record.name} is for its own widths, where beta = {float(initial.value):.6g}",
+            "beta", "init", f"a number, such as beta=1, when {differ}: the initialization of {record.name} is for its "
+            f"own widths, where beta = {float(initial.value):.6g}",
         )
     return initial.value, (initial.note,) if initial.note else ()
 

@@ -17,6 +17,7 @@ from freeattn.errors import InputError
 
 __all__ = [
     "Quantity",
+    "as_integer",
     "as_nonnegative",
     "as_positive",
     "as_quantity",
@@ -52,6 +53,21 @@ def binary_of(number: Any) -> tuple[int, int]:
     """(mantissa, exponent of two) of a real mpmath or sympy float; (0, not 0) for infinities and NaN."""
     sign, mantissa, exponent, _ = number._mpf_
     return (-int(mantissa) if sign else int(mantissa)), int(exponent)
+
+
+def as_integer(field: str, value: object, allowed: str, least: int, most: int | None = None) -> int:
+    """An integer of any type, numpy's as well as Python's.
+
+    Raises:
+        InputError: for booleans, other objects, and integers below `least` or above `most`.
+    """
+    try:
+        number = least - 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = least - 1
+    if number < least or (most is not None and number > most):
+        raise InputError(field, value, allowed)
+    return number
 
 
 def as_quantity(field: str, value: object, allowed: str) -> Quantity:

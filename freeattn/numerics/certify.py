@@ -377,7 +377,9 @@ def _parts(value: Any) -> Pair:
             return fmpq(int(value.p), int(value.q)), fmpq(0)
         return _rational(value.real), _rational(value.imag)
     except (TypeError, ValueError, OverflowError, AttributeError, ZeroDivisionError):
-        raise InputError("z", value, "one finite number") from None
+        in_text = "a real number where it is a text; complex numbers as complex, mpmath or sympy numbers"
+        allowed = in_text if isinstance(value, str) else "one finite number"
+        raise InputError("z", value, allowed) from None
 
 
 def _rational(value: Any) -> fmpq:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import InputError
 from freeattn.model.precision import context_for_results, own_context
+from freeattn.model.quantities import as_integer
 from freeattn.numerics.precise_integrals import as_number
 
 __all__ = ["DOUBLE_DIGITS", "digits_up_to", "one_number", "real_array", "rounded"]
@@ -22,9 +23,7 @@ def digits_up_to(most: int, digits: int) -> int:
     Raises:
         InputError: unless they are an integer from 1 to `most`.
     """
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= most:
-        raise InputError("digits", digits, f"an integer from 1 to {most}")
-    return max(digits, DOUBLE_DIGITS)
+    return max(as_integer("digits", digits, f"an integer from 1 to {most}", 1, most), DOUBLE_DIGITS)
 
 
 def rounded(value: Any, digits: int) -> Any:

@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freeattn.display import ShownAsTables
-from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
+from freeattn.errors import BranchError, InputError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.precision import own_context
+from freeattn.model.quantities import as_integer
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide
 from freeattn.numerics.given_numbers import DOUBLE_DIGITS, digits_up_to, one_number, real_array, rounded
 from freeattn.numerics.precise_integrals import as_number
+from freeattn.numerics.quantiles import quantile_to
 
 __all__ = ["Atom", "SpectralLaw"]
 
@@ -30,7 +32,6 @@ _LEVEL_ROUNDING = 1e-13  # of a computed mass: a level this little above it stil
 _EDGE_DIGITS = 20  # rounded once to a double
 _MASS_TOLERANCE = 1e-9  # of total mass, and of the mean relative to itself; panels are resolved to about 1e-13
 _FAR = 1e6  # times the reach of the law: what the series at infinity leaves out is below rounding
-_QUANTILE_STEPS = 200
 
 
 class SpectralLaw(ShownAsTables):
@@ -63,6 +64,15 @@ class SpectralLaw(ShownAsTables):
         atoms = ", ".join(f"{float(atom.weight):.6g} at {atom.location:g}" for atom in self.atoms) or "none"
         return f"<SpectralLaw mean {self.mean:.6g}, bands {bands or 'none'}, atoms {atoms}>"
 
+    def __reduce__(self) -> Any:
+        """By its recipe (`numerics.recipes`): numbers are computed anew where a law is unpickled."""
+        return importlib.import_module("freeattn.numerics.recipes").reduced(self._exact)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SpectralLaw:
+        """The law itself: it is never changed."""
+        del memo
+        return self
+
     def _check(self) -> None:
         """Total mass one and the exact mean, or the wrong root was taken somewhere."""
         mass = sum(self._engine.masses) + sum(float(atom.weight) for atom in self.atoms)
@@ -89,8 +99,7 @@ class SpectralLaw(ShownAsTables):
         With exact=True as sympy expressions without rounding: rational numbers, or polynomials in the symbols θ₁ and θ₂
         where these are irrational (in c = θ₂/θ₁ for the law of mean one).
         """
-        if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-            raise InputError("order", order, "a positive integer")
+        order = as_integer("order", order, "a positive integer", 1)
         if exact:
             return self._exact.exact_moments(order)
         values = self._exact.moments(order, _digits(digits))
@@ -176,7 +185,10 @@ class SpectralLaw(ShownAsTables):
             InputError: for p outside [0, 1].
         """
         if _digits(digits) > DOUBLE_DIGITS:
-            return self._quantile_to(p, digits)
+            level = _mp(_one_number("p", p, real=True), digits)
+            if not 0 <= level <= 1:
+                raise InputError("p", p, "a probability in [0, 1]")
+            return quantile_to(self, level, self._exact.atoms_to(digits), digits)
         levels = _real_array("p", p, finite=True)
         if ((levels < 0) | (levels > 1)).any():
             raise InputError("p", float(levels[(levels < 0) | (levels > 1)].flat[0]), "a probability in [0, 1]")
@@ -196,40 +208,6 @@ class SpectralLaw(ShownAsTables):
             result[free] = self._unit * self._engine.quantile(np.maximum(remaining[free], 0.0))
         lowest = min([atom.location for atom in self.atoms] + [left for left, _ in self.edges])
         return np.where(levels == 0, lowest, result)
-
-    def _quantile_to(self, p: Any, digits: int) -> Any:
-        """Newton for cdf(x) = p, kept inside the band that holds the quantile."""
-        level = _mp(_one_number("p", p, real=True), digits)
-        if not 0 <= level <= 1:
-            raise InputError("p", p, "a probability in [0, 1]")
-        edges, atoms = self.edges_to(digits), self._exact.atoms_to(digits)
-        if level == 0:
-            return min([location for location, _ in atoms] + [left for left, _ in edges])
-        if level == 1:
-            return max([location for location, _ in atoms] + [right for _, right in edges])
-        for location, weight in atoms:
-            if self.cdf(location, digits) - weight < level <= self.cdf(location, digits):
-                return location
-        for low, high in edges:
-            if level < self.cdf(high, digits):
-                return self._invert(level, low, high, digits)
-        return edges[-1][1]
-
-    def _invert(self, level: Any, low: Any, high: Any, digits: int) -> Any:
-        tolerance = _mp(10, digits) ** (-digits)
-        x = _mp(self.quantile(float(level)), digits)
-        for _ in range(_QUANTILE_STEPS):
-            if not low < x < high:
-                x = (low + high) / 2
-            excess = self.cdf(x, digits) - level
-            low, high = (low, x) if excess > 0 else (x, high)
-            step = excess / self.density(x, digits)
-            x = x - step
-            if abs(step) <= abs(x) * tolerance or excess == 0:
-                return x
-        raise ConvergenceError(
-            f"the quantile at {float(level)}", float(abs(step / x)), float(tolerance), "ask for fewer digits"
-        )
 
     def stieltjes(self, z: ArrayLike, digits: int = DOUBLE_DIGITS) -> Any:
         """m(z) = ∫ ν(dx)/(x − z); at real z the boundary value from the upper half-plane.

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from freeattn.errors import ConvergenceError, InputError, NotCoveredError
 from freeattn.model.precision import context_for_results
+from freeattn.model.quantities import as_integer
 from freeattn.numerics.cauchy_sums import CauchySums
 from freeattn.numerics.exact_convolution import cumulants_of
 from freeattn.theory.algebraic_curve import AlgebraicCurve
@@ -137,8 +138,7 @@ def free_cumulants(law: Any, order: int, digits: int = _DOUBLE_DIGITS) -> tuple[
     Raises:
         InputError: for an order that is not a positive integer.
     """
-    if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        raise InputError("order", order, "a positive integer")
+    order = as_integer("order", order, "a positive integer", 1)
     context = context_for_results(max(digits, _DOUBLE_DIGITS))
     exact = cumulants_of(law, order, max(digits, _DOUBLE_DIGITS))
     values = [context.mpf(int(k.numerator)) / int(k.denominator) for k in exact]

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias, final
 
 from freeattn.errors import InputError
 from freeattn.model.attention import Attention
-from freeattn.model.quantities import Quantity, as_positive
-from freeattn.predict.design import Criterion, criterion_at
+from freeattn.model.quantities import Quantity, as_integer, as_positive
+from freeattn.predict.design import LawCriterion, criterion_at
 from freeattn.predict.parameters import parameter_count, width_at, with_widths
 
 __all__ = ["Allocation", "allocate"]
@@ -50,7 +50,7 @@ class Allocation:
 
 
 def allocate(
-    spec: Attention, budget: Quantity, criterion: Criterion, over: Sequence[str] = ("d_key", "d_value"),
+    spec: Attention, budget: Quantity, criterion: LawCriterion, over: Sequence[str] = ("d_key", "d_value"),
     points: int = 9,
 ) -> Allocation:
     """The widths at a fixed number of weights for which a criterion of the law is smallest.
@@ -71,8 +71,7 @@ def allocate(
         InputError: when arguments are not allowed, or the budget is too small for every width.
     """
     search = _Search(spec, as_positive("budget", budget, "a positive number"), criterion, tuple(over))
-    if isinstance(points, bool) or not isinstance(points, int) or points < 3:
-        raise InputError("points", points, "an integer of at least 3")
+    points = as_integer("points", points, "an integer of at least 3", 3)
     return search.result(search.refined(search.coarse(points)))
 
 
@@ -80,7 +79,7 @@ def allocate(
 class _Search:
     """The criterion as a function of all widths but the last."""
 
-    def __init__(self, spec: Attention, budget: Quantity, criterion: Criterion, over: tuple[str, ...]) -> None:
+    def __init__(self, spec: Attention, budget: Quantity, criterion: LawCriterion, over: tuple[str, ...]) -> None:
         if len(over) < 2 or len(set(over)) != len(over):
             raise InputError("over", ", ".join(over), "two or three different widths")
         self._spec, self._budget, self._criterion = spec, budget, criterion

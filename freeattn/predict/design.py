@@ -15,13 +15,13 @@ from scipy import optimize
 from freeattn.errors import ConvergenceError, InputError
 from freeattn.model.attention import Attention
 from freeattn.model.precision import context_for_results, own_context
-from freeattn.model.quantities import as_positive
+from freeattn.model.quantities import as_integer, as_positive
 from freeattn.numerics.limiting import law as limiting_law
 from freeattn.predict.parameters import with_value
 
-__all__ = ["BestBeta", "Criterion", "Crossing", "best_beta", "criterion_at", "crossover"]
+__all__ = ["BestBeta", "Crossing", "LawCriterion", "best_beta", "criterion_at", "crossover"]
 
-Criterion: TypeAlias = Callable[..., Any]  # law → number; also called with digits=… when many are asked for
+LawCriterion: TypeAlias = Callable[..., Any]  # law → number; also called with digits=… when many are asked for
 
 _LEAST_POINTS = 5
 _RESOLVED = 1e-12  # relative size below which two values of a criterion in doubles are not told apart
@@ -68,7 +68,7 @@ class Crossing:
     digits: int
 
 
-def criterion_at(spec: Attention, criterion: Criterion, digits: int | None = None) -> Any:
+def criterion_at(spec: Attention, criterion: LawCriterion, digits: int | None = None) -> Any:
     """The criterion of the law of a layer: a finite real number.
 
     Raises:
@@ -86,7 +86,7 @@ def criterion_at(spec: Attention, criterion: Criterion, digits: int | None = Non
 
 
 def best_beta(
-    spec: Attention, criterion: Criterion, low: float, high: float, points: int = 33
+    spec: Attention, criterion: LawCriterion, low: float, high: float, points: int = 33
 ) -> BestBeta:
     """The inverse temperature in [low, high] at which a criterion of the law is smallest.
 
@@ -136,7 +136,7 @@ def _minimum(value: Callable[[float], float], left: float, right: float) -> tupl
 
 
 def crossover(
-    first: Attention, second: Attention, criterion: Criterion, variable: str = "beta", low: float = 0.1,
+    first: Attention, second: Attention, criterion: LawCriterion, variable: str = "beta", low: float = 0.1,
     high: float = 2.0, digits: int = 10, points: int = 33,
 ) -> tuple[Crossing, ...]:
     """All values of a variable in [low, high] at which a criterion is equal for two layers, ascending.
@@ -159,8 +159,7 @@ def crossover(
         ConvergenceError: when rounding hides the change of sign at the digits asked for.
     """
     grid = _grid(low, high, points)
-    if isinstance(digits, bool) or not isinstance(digits, int) or digits < 1:
-        raise InputError("digits", digits, "a positive integer")
+    digits = as_integer("digits", digits, "a positive integer", 1)
     if digits > _DOUBLE_DIGITS and not _takes_digits(criterion):
         raise InputError("criterion", criterion, f"a function of a law that takes digits=…, to give {digits} digits")
     between = _Difference(first, second, criterion, variable)
@@ -174,7 +173,7 @@ def crossover(
 class _Difference:
     """criterion(first) − criterion(second) as a function of the variable."""
 
-    def __init__(self, first: Attention, second: Attention, criterion: Criterion, variable: str) -> None:
+    def __init__(self, first: Attention, second: Attention, criterion: LawCriterion, variable: str) -> None:
         self._specs = (first, second)
         self._criterion, self._variable = criterion, variable
         self.size = 0.0  # the largest value of the criterion so far
@@ -252,12 +251,11 @@ def _grid(low: float, high: float, points: int) -> list[float]:
         ends.append(float(as_positive(name, value, "a positive number")))
     if not ends[0] < ends[1]:
         raise InputError("high", high, f"more than low = {low}")
-    if isinstance(points, bool) or not isinstance(points, int) or points < _LEAST_POINTS:
-        raise InputError("points", points, f"an integer of at least {_LEAST_POINTS}")
+    points = as_integer("points", points, f"an integer of at least {_LEAST_POINTS}", _LEAST_POINTS)
     inner = [float(x) for x in np.geomspace(ends[0], ends[1], points)[1:-1]]
     return [ends[0], *inner, ends[1]]
 
 
-def _takes_digits(criterion: Criterion) -> bool:
+def _takes_digits(criterion: LawCriterion) -> bool:
     parameters = inspect.signature(criterion).parameters.values()
     return any(p.name == "digits" or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)

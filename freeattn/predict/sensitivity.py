@@ -20,6 +20,7 @@ from typing import Any
 
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.precision import own_context
+from freeattn.model.quantities import as_integer
 from freeattn.numerics.exact_words import ExactWords
 from freeattn.numerics.given_numbers import DOUBLE_DIGITS, rounded
 from freeattn.numerics.implicit import ImplicitEquation
@@ -112,8 +113,7 @@ class Sensitivities:
 
     def moments(self, order: int) -> dict[str, list[Any]]:
         """∂m_k/∂p for k = 1 … order, of the law of mean one (0 for the first)."""
-        if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-            raise InputError("order", order, "a positive integer")
+        order = as_integer("order", order, "a positive integer", 1)
         return {
             name: [self._rounded(v) for v in self._equation.moments(name, order, self._working)]
             for name in self.parameters

@@ -145,6 +145,7 @@ class LayerData:
         architecture, law, predictions: tables, compared by the names of the facts.
         not_modelled: what the layer has and the theory has not.
         notes: sentences on where the layer comes from.
+        warnings: sentences on what its law, and predictions from it, do not hold for.
         spike: s₁²/mean of the output that is not centered, None where it is not covered.
         atoms: (location, weight) of the law of mean one.
         densities: on a linear and on a logarithmic axis.
@@ -156,6 +157,7 @@ class LayerData:
     architecture: tuple[Fact, ...]
     not_modelled: tuple[str, ...]
     notes: tuple[str, ...]
+    warnings: tuple[str, ...]
     law: tuple[Fact, ...]
     spike: float | None
     atoms: tuple[tuple[float, float], ...]
@@ -210,6 +212,7 @@ def _layer_record(layer: LayerData) -> dict[str, Any]:
     return {
         "name": layer.name, "spec": layer.record, **tables, "spike": layer.spike,
         "not_modelled": list(layer.not_modelled), "notes": list(layer.notes),
+        "warnings": list(layer.warnings),
         "evidence": dataclasses.asdict(layer.evidence),
     }
 

@@ -343,7 +343,7 @@ def reproduction_tables(reproduction: Any) -> tuple[RenderableType, ...]:
             row["printed_theory"] or "", _drawn_size(row), str(row["draws"] or ""),
             _simulated(row),
             " ± ".join(filter(None, (row["printed"], _number_or_blank(row["printed_half_width"], ".3g")))),
-            *differences, "" if row["passed"] is None and not row["without_value"] else _VERDICTS[row["passed"]],
+            *differences, _VERDICTS[row["passed"]] if row["not_judged"] is None else Text(row["not_judged"], "dim"),
         )
     notes = _REPRODUCTION_NOTE + (_REDUCED if reproduction.reduced else "")
     return (table, Text(f"Setting: {reproduction.setting}."), Text(" ".join(filter(None, (reproduction.note, notes)))))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from multiprocessing.connection import Connection
+from operator import index
 from typing import Any, final
 
 from threadpoolctl import threadpool_limits
@@ -37,9 +38,13 @@ def checked_workers(workers: object) -> int:
     """
     if workers is None:
         return available_cores()
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+    try:
+        number = 0 if isinstance(workers, bool) else index(workers)  # type: ignore[arg-type]
+    except TypeError:
+        number = 0
+    if number < 1:
         raise InputError("workers", workers, "a positive integer, or None for all available cores")
-    return workers
+    return number
 
 
 def call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

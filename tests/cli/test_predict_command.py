@@ -87,7 +87,7 @@ def test_compare(run, law):
         (("predict", "flow", *BERT, "--t", "1,,2"), "t = '' is not allowed"),
         (("predict", "shape"), "preset = (not given)"),
         (("compare", "bert-base"), "layers = bert-base is not allowed; expected two layers or more"),
-        (("compare", "bert-base", "bert-base:foo=1"), "layers = foo=1 is not allowed; expected FIELD=VALUE"),
+        (("compare", "bert-base", "bert-base:foo=1"), "spec = foo=1 is not allowed; expected FIELD=VALUE"),
         (("compare", "bert-base", "bart"), "architecture = bart"),
         (("compare", "bert-base", "bert-base:n_heads=6.5"), "n_heads = 6.5"),
     ],

@@ -47,7 +47,7 @@ def test_configuration_files_say_what_they_were_read_as(run, tmp_path):
     ("arguments", "field"),
     [
         ((*LAYER,), "-o"), (("bert-base", "bert-base", "-o", "a.html"), "layers"),
-        (("bert-base:n_heads", "-o", "a.html"), "layers"), ((*LAYER, "--noise", "0", "-o", "a.html"), "noise"),
+        (("bert-base:n_heads", "-o", "a.html"), "spec"), ((*LAYER, "--noise", "0", "-o", "a.html"), "noise"),
         ((*LAYER, "--draws", "-1", "-o", "a.html"), "draws"), ((*LAYER, "-o", "no/such/folder.html"), "-o"),
         (("-o", "a.html"), "preset"),
     ],

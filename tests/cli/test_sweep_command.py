@@ -174,3 +174,26 @@ def test_one_combination_with_an_error_has_one(run):
     layer = ("bert-base", "--n-tokens", 64, "--n-kv-heads", 12, "--quantity", "mean")
     err = run("sweep", *layer, "--over", "n_heads=12,7").err
     assert err == "freeattn: note: 1 of 2 combinations has an error; the column error tells it\n"
+
+
+def test_a_file_is_read_once(run, tmp_path, monkeypatch):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({
+        "model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+        "num_key_value_heads": 2, "max_position_embeddings": 4096,
+    }), encoding="utf-8")
+    read, calls = freeattn.read_config, []
+
+    def counted(*given, **named):
+        calls.append(given)
+        return read(*given, **named)
+
+    monkeypatch.setitem(vars(freeattn), "read_config", counted)
+    outcome = run(
+        "sweep", path, "--over", "n_tokens=16:64:16", "--over", "beta=1,3", "--quantity", "parameter_count", "--json"
+    )
+    assert len(calls) == 1
+    assert outcome.err == ""  # no law is asked for, and none is warned of
+    spec = freeattn.from_config(path, n_tokens=16, beta=1)
+    assert {row["parameter_count"] for row in outcome.json["rows"]} == {freeattn.predict.parameter_count(spec)}
+    assert len(outcome.json["rows"]) == 8

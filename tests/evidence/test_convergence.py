@@ -11,10 +11,10 @@ import pytest
 import freeattn as fa
 from freeattn.errors import InputError
 from freeattn.evidence.convergence import draw_at_size
-from freeattn.evidence.finite_size import few_tokens_loss
 from freeattn.evidence.rates import fitted_rate
 from freeattn.evidence.scaling import scaled
 from freeattn.evidence.score_identity import exact_score_mean, identity_applies, score_identities
+from freeattn.model.dominated_rows import few_tokens_loss
 
 
 def layer(**changes) -> fa.Attention:
@@ -125,7 +125,7 @@ def test_a_small_run(tmp_path):
     assert found.distance("relative_w1", "equivalent-law").estimates[1].mean < one.estimates[1].mean
     assert [(loss.beta, loss.n_tokens) for loss in found.losses] == [(0.5, 32), (0.5, 64), (2, 32), (2, 64)]
     last = found.losses[-1]
-    assert last.expected == pytest.approx(few_tokens_loss(fa.Softmax(), 2.0, 64, math.expm1(4)))
+    assert last.expected == pytest.approx(few_tokens_loss(fa.Softmax(), 2.0, 64))
     assert last.loss.mean == pytest.approx(last.expected, abs=0.1)
     assert last.scaled_beta == pytest.approx(2 / math.sqrt(math.log(64)))
     calls = []

@@ -7,13 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from freeattn.evidence.finite_size import few_tokens_loss, finite_size, participation
+from freeattn.evidence.finite_size import finite_size
 from freeattn.model.attention import Attention
+from freeattn.model.dominated_rows import few_tokens_loss
+from freeattn.model.rows import participation
 from freeattn.model.scores import Entrywise, Linear, Softmax
 
 
 def loss(beta: float, n: int) -> float:
-    return few_tokens_loss(Softmax(), beta, n, math.expm1(beta**2))
+    return few_tokens_loss(Softmax(), beta, n)
 
 
 def layer(**changes) -> Attention:

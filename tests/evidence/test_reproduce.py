@@ -17,8 +17,8 @@ import freeattn as fa
 from freeattn.errors import InputError
 from freeattn.evidence import reproduce_draws
 from freeattn.evidence.published import FIGURE_2C_PEAKS, TABLE_D2, Printed
-from freeattn.evidence.reproduce import FIGURES, _row
-from freeattn.evidence.reproduce_parts import Draw, Quantity, reduced
+from freeattn.evidence.reproduce import FIGURES, Row, _row
+from freeattn.evidence.reproduce_parts import Draw, Reproduced, reduced
 from freeattn.evidence.reproduce_readouts import _by_ratios, _measured_beta, theory_ridge
 from freeattn.report.tables import _simulated
 
@@ -278,7 +278,7 @@ def test_a_row_with_such_a_draw_is_not_judged():
             measured=lambda *_, found=found: found, law=lambda _: None,
             drawn={None: SimpleNamespace(spec=SimpleNamespace(n_tokens=8), scale=2, reads=found)},
         )
-        quantity = Quantity(
+        quantity = Reproduced(
             label=name, name="beta", cases=(None,), theory=lambda _: 0.559, printed_theory=Printed("0.559"),
             measure=lambda _: 0.0,
         )
@@ -286,6 +286,28 @@ def test_a_row_with_such_a_draw_is_not_judged():
     assert (rows["a"].simulated, rows["a"].without_value, rows["a"].passed) == (None, 1, None)
     assert (rows["b"].simulated, rows["b"].without_value, rows["b"].passed) == (pytest.approx(0.55), 0, True)
     assert _simulated(rows["a"].to_dict()) == "none in 1 of 2"
+    assert (rows["a"].not_judged, rows["b"].not_judged) == ("draws without a value", None)
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"printed": None}, "nothing is printed"), ({"scale": 4}, "printed for another size"),
+    ({"printed_half_width": None}, "printed without an interval"),
+    ({"half_width": None, "from_printed": None}, "one draw has no interval"),
+    ({"without_value": 1, "from_printed": None}, "draws without a value"),
+    ({"theory_agrees": False}, None), ({}, None),
+])
+def test_a_row_says_why_it_has_no_verdict(changes, reason):
+    fields = {
+        "label": "a", "quantity": "b", "theory": 1.0, "printed_theory": None, "theory_agrees": None, "simulated": 1.0,
+        "half_width": 0.1, "without_value": 0, "n_tokens": 8, "scale": 1, "draws": 2, "from_theory": 0.0,
+        "printed": "1.0", "printed_half_width": 0.1, "from_printed": 0.0,
+    }
+    if changes.get("scale", 1) != 1 or changes.get("printed", "") is None:
+        fields["from_printed"] = None
+    row = Row(**{**fields, **changes})
+    assert row.not_judged == reason
+    assert (row.passed is None) == (reason is not None)
+    assert row.to_dict()["not_judged"] == reason
 
 
 def test_other_scales():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import freeattn as fa
-from freeattn.errors import InputError
+from freeattn.errors import InputError, TaskError
 from freeattn.evidence.quantities import NAMES, quantity
 
 BASE = fa.Attention(n_tokens=96, d_model=128, n_heads=4, d_key=24, d_value=16, d_out=128)
@@ -197,3 +197,21 @@ def test_points_have_names_of_their_own(names):
 def test_a_sweep_needs_a_layer_or_points(spec):
     with pytest.raises(InputError, match="spec"):
         fa.sweep(spec, None)
+
+
+def test_what_follows_from_the_layer_alone_needs_no_law(monkeypatch):
+    def refuse(spec):
+        raise AssertionError(f"computed the law of {spec}")
+
+    monkeypatch.setattr("freeattn.evidence.sweep.limiting_law", refuse)
+    wanted = ["leading_singular_value", "attention_stable_rank", "parameter_count"]
+    attention = BASE.replace(output="attention", d_value=None, d_out=None)
+    table = fa.sweep(attention, GRID, wanted)
+    assert (table.of_laws, table.errors) == (False, ())
+    assert table.column("parameter_count") == [
+        fa.predict.parameter_count(attention.replace(d_key=width)) for _ in GRID["beta"] for width in GRID["d_key"]
+    ]
+    needed = {"flow_loss": ":t=1", "arrival_time": ":level=0.5"}
+    assert [name for name in NAMES if not quantity(name + needed.get(name, "")).needs_law] == wanted
+    with pytest.raises(TaskError, match="computed the law"):
+        fa.sweep(BASE, GRID, [*wanted, "mean"])

@@ -16,8 +16,26 @@ def test_reliable_beta():
 def test_dominated_rows():
     assert freeattn.Attention(**SIZES, beta=1.24).dominated_rows is None
     hot = freeattn.Attention(**SIZES, beta=1.25)
-    assert hot.dominated_rows.startswith("beta = 1.25 is above sqrt(log n)/2 = 1.249 at n_tokens = 512")
-    assert hot.with_finite_size().dominated_rows == hot.dominated_rows
+    text = "beta = 1.25 is above sqrt(log n)/2 = 1.249 at n_tokens = 512: few tokens dominate each row"
+    assert str(hot.dominated_rows) == str(hot.with_finite_size().dominated_rows) == text
+    assert hot.dominated_rows.warning.startswith(f"{text}; the law of the limit is off there")
+    assert hot.with_finite_size().dominated_rows.warning.startswith(f"{text}; the law at finite size has their mean")
     assert hot.replace(scores="relu").dominated_rows is None
     assert hot.replace(beta=sympy.Symbol("beta", positive=True)).dominated_rows is None
     assert freeattn.Attention.from_ratios(1, 1, 1, beta=3).dominated_rows is None
+
+
+def test_the_ratio_is_that_of_the_means():
+    hot = freeattn.Attention(**SIZES, beta=2)
+    ratio = freeattn.law(hot, finite_size=True).mean / freeattn.law(hot).mean
+    assert hot.dominated_rows.theta_ratio == pytest.approx(ratio, rel=1e-6)
+    assert "expect about 0.42 times its mean" in hot.dominated_rows.warning
+    gaussian = hot.replace(inputs="gaussian").dominated_rows
+    assert gaussian.theta_ratio == hot.dominated_rows.theta_ratio
+    assert "expect about 0.42 times its theta_1" in gaussian.warning  # the mean has a part with theta_2
+
+
+def test_one_token_for_each_row():
+    lost = freeattn.Attention(**SIZES, beta=20).dominated_rows
+    assert lost.theta_ratio == 0
+    assert "expect less than 0.002 times its mean" in lost.warning

@@ -218,21 +218,31 @@ def test_docstring_has_equation_normalization_and_citation() -> None:
         assert words in text
 
 
-@pytest.mark.parametrize("values", [{}, {"beta": 1.0}])
-def test_docstring_has_a_usage_that_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, float]
-) -> None:
-    names: dict[str, Any] = dict(values)
-    spec = fa.Attention(n_tokens=8, d_model=8, n_heads=2, d_key=4, output="attention", beta=1)
-    source = derive(spec.replace(beta=sp.Symbol("beta", positive=True)) if values else spec).to_python()
+USED: dict[str, Any] = {
+    "numbers": SOURCES["attention"], "mha": symbolic_spec(), "values": symbolic_spec(output="values"),
+    "head-sum": symbolic_spec(output="head-sum"), "key-value": symbolic_spec(tie="key-value"),
+    "gaussian": symbolic_spec().replace(inputs="gaussian"), "word": X @ X.T @ X,
+    "correlated": symbolic_spec(tie="key-value").replace(tie=fa.KeyValueCorrelation(sp.Symbol("rho", real=True))),
+    "latent": symbolic_spec().replace(latent=fa.Latent(sp.Symbol("r", positive=True))),
+    "beta": LAYERS["attention"].replace(beta=sp.Symbol("beta", positive=True)),
+}
+
+
+@pytest.mark.parametrize("name", USED)
+def test_docstring_has_a_usage_that_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it stands, whatever the parameters are."""
+    names: dict[str, Any] = {}
+    source = derive(USED[name]).to_python()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "law", raising=False)
     (tmp_path / "law.py").write_text(source, encoding="utf-8")
     usage = module_of(source).__doc__.split("Usage, with this file as law.py:\n\n")[1].split("\n\n")[0]
-    statement, call = textwrap.dedent(usage).splitlines()
-    exec(statement, names)
-    densities, _ = eval(call, names)
+    *statements, call = textwrap.dedent(usage).splitlines()
+    exec("\n".join(statements), names)
+    densities, m = eval(call, names)
     assert len(densities) == 2
+    assert all(densities >= 0)
+    assert m.imag > 0
     monkeypatch.delitem(sys.modules, "law")
 
 

@@ -11,6 +11,12 @@ from freeattn.theory.exports.source import assigned, dyson_parts, filled, joined
 
 __all__ = ["python_source"]
 
+_EXAMPLE = {  # sizes that fit each other and the conditions of every law
+    "n_tokens": "512", "d_model": "768", "n_heads": "12", "n_kv_heads": "12", "d_key": "64", "d_value": "64",
+    "d_out": "768",
+}
+_OTHERWISE = "0.5"  # of β, ratios, correlations and sizes in any unit
+
 
 def python_source(program: CurveProgram | DysonProgram) -> str:
     """The source of a module: newton's method and continuation from infinity, every root tested."""
@@ -32,10 +38,12 @@ def python_source(program: CurveProgram | DysonProgram) -> str:
 
 
 def _usage(keywords: list[str]) -> str:
-    """How the module is used, as a line to copy."""
-    numbers = "".join(f", {name}={name}" for name in keywords)
+    """How the module is used, as lines to copy; what is asked for has numbers of an example."""
+    listed = ", ".join(f"{name}={_EXAMPLE.get(name, _OTHERWISE)}" for name in keywords)
+    given = f"    numbers = dict({listed})  # an example: put in those of your own\n" if keywords else ""
+    numbers = ", **numbers" if keywords else ""
     return (
-        "Usage, with this file as law.py:\n\n    from law import density, stieltjes\n"
+        f"Usage, with this file as law.py:\n\n    from law import density, stieltjes\n{given}"
         f"    density([1.0, 2.0]{numbers}), stieltjes(1 + 1j{numbers})"
     )
 

@@ -1,0 +1,95 @@
+"""NAME:FIELD=VALUE,… for every command that takes a layer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import freeattn
+from freeattn.cli.spec_text import own_fields, parted_spec, short_names
+
+CONFIG = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 32, "initializer_range": 0.1}
+OWN = "bert-base:n_heads=6,d-key=128,d_value=128,n_tokens=64"
+
+
+@pytest.fixture
+def wide():
+    return freeattn.architecture("bert-base", n_tokens=64, n_heads=6, d_key=128, d_value=128)
+
+
+@pytest.mark.parametrize("command", [
+    ("law",), ("predict", "shape"), ("predict", "ridge"), ("predict", "flow"), ("verify", "--draws", 1), ("derive",),
+])
+def test_every_command_takes_fields_of_the_layer(run, command, wide):
+    outcome = run(*command, OWN, "--json")
+    assert outcome.code == 0
+    assert freeattn.Attention.from_dict(outcome.json["source" if command == ("derive",) else "spec"]) == wide
+    assert outcome.json.get("preset", "bert-base") == "bert-base"
+
+
+def test_converge_and_sweep_take_them(run, wide):
+    record = run("converge", OWN, "--sizes", "32,64", "--draws", 2, "--json").json
+    assert freeattn.Attention.from_dict(record["spec"]) == wide
+    table = run("sweep", OWN, "--over", "beta=0.5,1", "--quantity", "mean", "--json").json
+    assert [row["mean"] for row in table["rows"]] == [freeattn.law(wide.replace(beta=b)).mean for b in (0.5, 1)]
+    assert "over = d_key" in run("sweep", OWN, "--over", "d_key=64,128").line
+
+
+def test_a_derivation_with_symbols_takes_the_kind_of_layer(run):
+    own = run("derive", "bert-base:output=attention", "--symbolic").out
+    assert own == run("derive", "bert-base", "--output", "attention", "--symbolic").out
+
+
+def test_own_fields_go_before_options_and_lists_hold_commas(run):
+    own = "bert-base:n_tokens=32,heads=8:64:64,4:128:64"
+    spec = run("predict", "shape", own, "--n-tokens", 64, "--json").json["spec"]
+    assert (spec["n_tokens"], len(spec["heads"])) == (32, 2)
+
+
+def test_of_files(run, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG), encoding="utf-8")
+    record = run("predict", "shape", f"{path}:n_tokens=16", "--json").json
+    assert (record["preset"], record["spec"]["n_tokens"], record["config"]["n_tokens"]) == (None, 16, "given")
+    odd = tmp_path / "a:b=c.json"
+    odd.write_text(json.dumps(CONFIG), encoding="utf-8")
+    assert parted_spec(str(odd)) == (str(odd), "")
+    assert parted_spec(f"{odd}:n_tokens=16") == (str(odd), "n_tokens=16")
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("bert-base:n_heads", "spec = n_heads is not allowed; expected FIELD=VALUE"),
+    ("bert-base:n_heads=", "spec = n_heads= is not allowed; expected FIELD=VALUE"),
+    ("bert-base:foo=1", "spec = foo=1 is not allowed; expected FIELD=VALUE"),
+    ("bert-base:finite_size=1", "spec = finite_size=1 is not allowed; expected finite_size=on or finite_size=off"),
+    ("bert-base:n_heads=6.5", "n_heads = 6.5 is not allowed"),
+    ("bart:n_heads=6", "architecture = bart is not allowed"),
+])
+def test_refusals(run, text, said):
+    outcome = run("law", text)
+    assert outcome.code == 2
+    assert said in outcome.line
+
+
+def test_switches():
+    assert own_fields("a:finite_size=on", {"finite_size": False}) == ("a", {"finite_size": True})
+    assert own_fields("a:finite_size=off", {"finite_size": True}) == ("a", {"finite_size": False})
+
+
+def test_short_names():
+    assert short_names(["bert-base:beta=2", "a/b/config.json"]) == ["bert-base", "config.json"]
+    assert short_names(["bert-base:beta=2", "a/x.json"], with_fields=True) == ["bert-base:beta=2", "x.json"]
+    assert short_names(["a/b/c.json", "a/d/c.json:beta=1"]) == ["b/c.json", "d/c.json"]
+    assert short_names(["c.json", "a/c.json"]) == ["c.json", "a/c.json"]
+    assert short_names(["bert-base", "bert-base:beta=2"]) == ["bert-base", "bert-base:beta=2"]
+
+
+def test_an_initial_beta_of_other_widths_names_the_way_out(run, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG), encoding="utf-8")
+    line = run("law", path, "--n-heads", 2).line
+    assert "expected a number, such as --beta 1, when n_heads is not the configured one: " in line
+    line = run("law", path, "--n-heads", 2, "--d-key", 8).line
+    assert "when n_heads and d_key are not the configured ones: " in line
+    assert run("law", path, "--n-heads", 2, "--beta", 1).code == 0
