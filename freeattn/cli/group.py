@@ -145,7 +145,8 @@ class CommandGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            raise _InterruptedError(str(error) or _kept(ctx.meta.get(STORE))) from None
+            counted = str(error) if STORE in ctx.meta else ""  # what a command without --store cannot keep is nobody's
+            raise _InterruptedError(counted or _kept(ctx.meta.get(STORE))) from None
         except BrokenPipeError:
             raise _ClosedPipeError from None
 

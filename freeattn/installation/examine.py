@@ -23,6 +23,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEX
 # Modules to import; elsewhere the name, with underscores.
 _MODULES = {"python-flint": "flint", "pytest-xdist": "xdist", "dask": "dask.distributed"}
 _AT_ONCE = 4  # processes that try an import
+_IMPORTED = "imported"  # printed last
 _IMPORT_SECONDS = 60.0
 _PROBE_SECONDS = 300.0  # loops that are not compiled yet take a minute, on a busy machine longer
 
@@ -148,4 +149,7 @@ def _version(name: str) -> str | None:
 def _import_problem(name: str) -> str | None:
     """What goes wrong when a library is imported."""
     module = _MODULES.get(name, name.replace("-", "_"))
-    return run_code(f"import {module}", _IMPORT_SECONDS).problem
+    done = run_code(f"import {module}; print({_IMPORTED!r})", _IMPORT_SECONDS)
+    if done.problem is None and not done.output.rstrip().endswith(_IMPORTED):
+        return "it ends the process"
+    return done.problem
