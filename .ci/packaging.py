@@ -31,6 +31,8 @@ from freeattn.installation.requirements import Requirement, parsed_requirements 
 LOWEST_PYTHON = "3.10"
 TESTED_EXTRAS = ("plot", "fast", "dask", "parquet", "report")
 TEST_TOOLS = ("pytest", "hypothesis", "pytest-xdist")
+# What the lowest versions were made for; newer ones deprecate names that matplotlib 3.10.0 uses, a warning there.
+OF_THEIR_TIME = ("pyparsing<3.3\n",)
 # Fast and broad: every package, both backends, all libraries but the tools of docs/.
 SELECTION = (
     "tests/installation", "tests/model", "tests/runs", "tests/report", "tests/transforms", "tests/pencil/test_laws.py",
@@ -260,7 +262,8 @@ def constraints(made: Distributions) -> str:
     needed += [one for one in made.requirements("test") if one.name in TEST_TOOLS]
     bounds = {one.name: re.search(r">=([\w.]+)", one.versions) for one in needed}
     bounds["distributed"] = bounds["dask"]  # one release of both
-    return "".join(f"{name}=={bound[1]}\n" for name, bound in bounds.items() if bound)
+    lines = [f"{name}=={bound[1]}\n" for name, bound in bounds.items() if bound]
+    return "".join([*lines, *OF_THEIR_TIME])
 
 
 def lowest(folder: Path, made: Distributions, python: str | None, versions: str = "lowest") -> None:
