@@ -115,8 +115,7 @@ class Environment:
 
     def __init__(self, folder: Path, python: str = sys.executable, below: Environment | None = None) -> None:
         self.folder, self.python = folder, folder / "bin" / "python"
-        if not self.python.exists():
-            call([python, "-m", "venv", str(folder)])
+        call([python, "-m", "venv", "--clear", str(folder)])  # pip would keep an older wheel of the same version
         if below is not None:
             (self.site() / "below.pth").write_text(f"{below.site()}\n")
 
