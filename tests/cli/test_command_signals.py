@@ -1,4 +1,4 @@
-"""Ctrl-C in every long command, as a terminal sends it: to the command and its workers together. A pipe closed early."""
+"""Ctrl-C in every long command, as a terminal sends it: to the command and its workers. A pipe closed early."""
 
 import os
 import signal
@@ -132,7 +132,8 @@ def test_a_pipe_closed_early_is_no_error(command):
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", "freeattn", *command.split()], stdout=write, stderr=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-m", "freeattn", *command.split()], stdout=write, stderr=subprocess.PIPE, text=True,
+        check=False,
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
