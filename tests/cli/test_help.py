@@ -19,7 +19,7 @@ MODEL = ("mpmath", "freeattn.model.attention")
 
 COMMANDS = [
     "law", "derive", "verify", "sweep", "converge", "architectures", "predict ridge", "predict flow", "predict shape",
-    "compare", "report",
+    "compare", "report", "reproduce", "predict", "doctor",
 ]
 
 
