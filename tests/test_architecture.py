@@ -37,7 +37,8 @@ MAY_IMPORT = {
     "adapters": {"errors", "display", "model", "evidence", "numerics"},
     "report": {"errors"},
     "findings": {"freeattn", "errors", "model", "theory", "numerics", "predict", "evidence", "report"},
-    "cli": {"freeattn", "errors", "model", "report"},
+    "installation": {"freeattn", "errors", "numerics", "runs"},
+    "cli": {"freeattn", "errors", "installation", "model", "report"},
 }
 # Modules that are held tighter than their package: what checks a law shares no step with what derives it, and a
 # comparison takes its law as an argument.

@@ -59,7 +59,7 @@ class Family:
 @cache
 def families() -> dict[str, Family]:
     """All families by model_type."""
-    path = resources.files("freeattn.adapters").joinpath("data", "families.json")
+    path = resources.files("freeattn.adapters") / "data" / "families.json"
     records = json.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)["families"]
     return {model_type: _family(record) for model_type, record in records.items()}
 

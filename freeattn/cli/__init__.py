@@ -9,11 +9,13 @@ from freeattn.cli.architectures import architectures_command
 from freeattn.cli.compare import compare_command
 from freeattn.cli.converge import converge_command
 from freeattn.cli.derive import derive_command
+from freeattn.cli.doctor import doctor_command
 from freeattn.cli.group import CommandGroup
 from freeattn.cli.law import law_command
 from freeattn.cli.predict import predict_command
 from freeattn.cli.report import report_command
 from freeattn.cli.reproduce import reproduce_command
+from freeattn.cli.shell import completion_command
 from freeattn.cli.sweep import sweep_command
 from freeattn.cli.verify import verify_command
 
@@ -22,7 +24,7 @@ __all__ = ["commands", "main"]
 _EPILOG = """\b
 Examples:
   freeattn law bert-base --n-tokens 512
-  freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64 --json
+  freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --json
   freeattn derive --symbolic --format document -o law.tex
   freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
   freeattn converge bert-base --n-tokens 512 --sizes 128,256,512
@@ -32,16 +34,18 @@ Examples:
   freeattn compare bert-base bert-large --n-tokens 512
   freeattn report bert-base --n-tokens 512 -o bert-base.html
   freeattn reproduce fig-2d
+  freeattn doctor
 
 \b
-Exit codes: 0 done, 1 a check failed or a solver did not converge, 2 bad input.
+Exit codes: 0 done, 1 a check failed or a solver did not converge, 2 bad
+input, 130 interrupted by Ctrl-C.
 Data goes to stdout, messages to stderr.
 
 \b
-Completion of commands, options and preset names; put the line for your shell into its start file:
-  bash  eval "$(_FREEATTN_COMPLETE=bash_source freeattn)"
-  zsh   eval "$(_FREEATTN_COMPLETE=zsh_source freeattn)"
-  fish  _FREEATTN_COMPLETE=fish_source freeattn | source
+Completion; put the line for your shell into its start file:
+  bash  eval "$(freeattn completion bash)"
+  zsh   eval "$(freeattn completion zsh)"
+  fish  freeattn completion fish | source
 """
 
 
@@ -59,7 +63,8 @@ def commands(context: click.Context) -> None:
 
 for _command in (
     law_command, derive_command, verify_command, converge_command, sweep_command, reproduce_command,
-    architectures_command, predict_command, compare_command, report_command,
+    architectures_command, predict_command, compare_command, report_command, doctor_command,
+    completion_command,
 ):
     commands.add_command(_command)
 

@@ -6,6 +6,7 @@ import click
 
 import freeattn
 from freeattn import report
+from freeattn.cli.completion import complete_spec
 from freeattn.cli.group import say
 from freeattn.cli.options import json_option
 from freeattn.cli.records import dump_json, preset_record
@@ -21,7 +22,7 @@ Examples:
 
 
 @click.command("architectures", epilog=_EPILOG, short_help="The presets and their sources.")
-@click.argument("search", default="")
+@click.argument("search", default="", shell_complete=complete_spec)
 @json_option
 def architectures_command(search: str, as_json: bool) -> None:
     """The presets, with widths, heads, sharing, ratios at their own token count and sources.

@@ -10,8 +10,9 @@ import click
 
 import freeattn
 from freeattn import report
+from freeattn.cli.completion import complete_layers
 from freeattn.cli.files import output_files
-from freeattn.cli.options import axis_option, force_option, json_option, plot_option, spec_options
+from freeattn.cli.options import LAYER_FIELDS, axis_option, force_option, json_option, plot_option, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import build_layer
 from freeattn.cli.spec_text import short_names
@@ -33,7 +34,7 @@ Examples:
 
 
 @click.command("compare", epilog=_EPILOG, short_help="Key numbers of several layers side by side.")
-@click.argument("layers", nargs=-1, metavar="A B [C…]")
+@click.argument("layers", nargs=-1, metavar="A B [C…]", shell_complete=complete_layers(LAYER_FIELDS))
 @spec_options
 @click.option("--penalty", metavar="X", default="1e-4", show_default=True, help="Penalty of ridge regression.")
 @click.option("--noise", metavar="X", default="0.1", show_default=True, help="Variance of the noise.")

@@ -68,7 +68,8 @@ def converge_command(
     files = output_files(force, {"csv": csv, "plot": plot})
     if "plot" in files:
         report.check_plot_file(files["plot"].given)
-    lengths, hot = exact_numbers("sizes", sizes), () if betas is None else exact_numbers("betas", betas)
+    lengths: Any = exact_numbers("sizes", sizes)  # converge refuses what is no integer
+    hot = () if betas is None else exact_numbers("betas", betas)
     spec = build_spec(preset, options)
     kept = None if store is None else freeattn.Store(store)  # a bad one is refused before anything is computed
     with progress_of("drawing", draws * len(lengths) * (1 + len(hot))) as progress:

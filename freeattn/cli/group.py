@@ -14,7 +14,9 @@ import click
 
 from freeattn.errors import BranchError, ConvergenceError, FreeattnError, InputError
 
-__all__ = ["CommandGroup", "describe", "say"]
+__all__ = ["STORE", "CommandGroup", "describe", "say"]
+
+STORE = "freeattn.store"  # in the meta data of the context: where the command that runs keeps finished results
 
 _FAILED = 1
 _BAD_INPUT = 2
@@ -49,6 +51,13 @@ def _usage(error: click.ClickException) -> str:
         hint = f"one of the options listed by --help{f'; did you mean {near}?' if near else ''}"
         return f"option = {error.option_name} is not allowed; expected {hint}"
     return error.format_message()
+
+
+def _kept(store: str | None) -> str:
+    """What is left of a command that was interrupted where nobody counts results: before them, between, or behind."""
+    if store is None:
+        return "interrupted: nothing is kept"
+    return f"interrupted: finished results are kept in {store}; run the same again to go on from there"
 
 
 def _close_stdout() -> None:
@@ -101,7 +110,11 @@ class CommandGroup(click.Group):
 
     def _exit_code(self, args: Sequence[Any], extra: dict[str, Any]) -> int:
         with _ending_signals() as received:
-            code = self._code(args, extra)
+            try:
+                code = self._code(args, extra)
+            except KeyboardInterrupt:  # before a command has begun, or a second one while the first was told
+                say("error", "interrupted")
+                code = _INTERRUPTED
         return 128 + received[0] if code == _INTERRUPTED and received else code
 
     def _code(self, args: Sequence[Any], extra: dict[str, Any]) -> int:
@@ -132,7 +145,8 @@ class CommandGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            raise _InterruptedError(str(error)) from None
+            counted = str(error) if STORE in ctx.meta else ""  # what a command without --store cannot keep is nobody's
+            raise _InterruptedError(counted or _kept(ctx.meta.get(STORE))) from None
         except BrokenPipeError:
             raise _ClosedPipeError from None
 

@@ -57,7 +57,7 @@ def _inputs(typed: Mapping[str, str]) -> Any:
         return typed.get("inputs")
     if "inputs" in typed:
         raise InputError("inputs", typed["inputs"], "nothing next to --feature-eigenvalues: that is Gaussian input")
-    lists = {
+    lists: dict[str, Any] = {  # any rational numbers: made exact there
         name: exact_numbers(f"feature_{name}", typed[f"feature_{name}"])
         for name in ("eigenvalues", "weights") if f"feature_{name}" in typed
     }

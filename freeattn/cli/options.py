@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
-import freeattn
+from freeattn.cli.completion import complete_files, complete_from, complete_spec
+from freeattn.cli.group import STORE
 from freeattn.cli.spec import CHOICES, flag
 from freeattn.errors import InputError
 from freeattn.model.ties import refuse_queries
@@ -25,7 +25,6 @@ __all__ = [
 _EXPLAIN: dict[str, Callable[[str], object]] = {"tie": refuse_queries}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Decorator = Callable[[_Function], _Function]
-_Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 _MOST_WORKERS = 4096
 _MOST_DRAWS = 1_000_000
@@ -91,7 +90,7 @@ def name_option(
 
     return click.option(
         flag(field), field, metavar=f"[{'|'.join(names)}]", help=help, callback=check,
-        shell_complete=_complete_from(lambda: names),
+        shell_complete=complete_from(names),
     )
 
 
@@ -125,23 +124,9 @@ def seed_option(help: str) -> _Decorator[Any]:
     return count_option("seed", 0, 0, _LARGEST_SEED, help)
 
 
-def _complete_from(names: Callable[[], Sequence[str]]) -> _Complete:
-    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        del context, parameter
-        return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
-
-    return complete
-
-
 def preset_argument(function: _Function) -> _Function:
-    """The optional SPEC argument, a preset or a configuration file with fields; the names complete in the shell."""
-
-    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        del context, parameter
-        names = [preset.name for preset in freeattn.architectures() if preset.name.startswith(incomplete)]
-        return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
-
-    return click.argument("preset", metavar="[SPEC]", required=False, shell_complete=complete)(function)
+    """The optional SPEC argument, a preset or a configuration file with fields; both complete in the shell."""
+    return click.argument("preset", metavar="[SPEC]", required=False, shell_complete=complete_spec)(function)
 
 
 def spec_options(function: _Function) -> _Function:
@@ -150,7 +135,7 @@ def spec_options(function: _Function) -> _Function:
         click.option(flag(name), metavar="N", help=text) for name, text in _SIZES.items()
     ]
     beta = 'Inverse temperature; "init": from the published initialization (default: 1; with a file: init).'
-    options.append(click.option("--beta", metavar="X|init", help=beta))
+    options.append(click.option("--beta", metavar="X|init", help=beta, shell_complete=complete_from(("init",))))
     options += [name_option(name, CHOICES[name], text, _EXPLAIN.get(name)) for name, text in _NAMES.items()]
     options += [click.option(flag(name), metavar="X", help=text) for name, text in _SCALES.items()]
     texts = {**_LISTS, **_CONFIGS}
@@ -177,10 +162,14 @@ def run_options_from(workers: str, store: str | None) -> _Decorator[Any]:
     def decorate(function: _Function) -> _Function:
         kept = "Keep each finished result in this file; results that it has are not computed again."
         shown = store is not None
-        function = click.option("--store", metavar="FILE", help=kept, default=store, show_default=shown)(function)
+        function = click.option(
+            "--store", metavar="FILE", help=kept, default=store, show_default=shown, callback=_read_store,
+            shell_complete=complete_files,
+        )(function)
         where = "Processes to compute with; all: one for each available core."
         return click.option(
-            "--workers", metavar="N|all", help=where, default=workers, show_default=True, callback=_read_workers
+            "--workers", metavar="N|all", help=where, default=workers, show_default=True, callback=_read_workers,
+            shell_complete=complete_from(("all",)),
         )(function)
 
     return decorate
@@ -195,18 +184,28 @@ def _read_workers(context: click.Context, parameter: click.Parameter, text: str)
     return int(text)
 
 
+def _read_store(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    """The file; the command group is told, for what it says of an interrupted command."""
+    del parameter
+    if path is not None and not path.strip():
+        raise InputError("store", "(empty)", "the name of a file")
+    context.meta[STORE] = path
+    return path
+
+
 def file_options(csv: str, plot: str) -> _Decorator[Any]:
     """--csv, --plot and --force, with the help texts of the first two."""
 
     def decorate(function: _Function) -> _Function:
-        return click.option("--csv", metavar="FILE", help=csv)(plot_option(plot)(force_option(function)))
+        function = plot_option(plot)(force_option(function))
+        return click.option("--csv", metavar="FILE", help=csv, shell_complete=complete_files)(function)
 
     return decorate
 
 
 def plot_option(help: str) -> _Decorator[Any]:
     """--plot: a picture."""
-    return click.option("--plot", metavar="FILE", help=help)
+    return click.option("--plot", metavar="FILE", help=help, shell_complete=complete_files)
 
 
 def force_option(function: _Function) -> _Function:

@@ -10,9 +10,10 @@ import click
 
 import freeattn
 from freeattn import report
+from freeattn.cli.completion import complete_layers
 from freeattn.cli.files import output_files
 from freeattn.cli.group import say
-from freeattn.cli.options import count_option, json_option, spec_options
+from freeattn.cli.options import LAYER_FIELDS, count_option, json_option, spec_options
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, flag
@@ -35,7 +36,7 @@ _LARGEST_SEED = 2**64 - 1
 
 
 @click.command("report", epilog=_EPILOG, short_help="One HTML page: law, predictions, evidence, derivation.")
-@click.argument("layers", nargs=-1, metavar="[SPEC…]")
+@click.argument("layers", nargs=-1, metavar="[SPEC…]", shell_complete=complete_layers(LAYER_FIELDS))
 @spec_options
 @count_option("draws", 3, 0, _MOST_DRAWS, "Simulated draws of each layer; 0 leaves simulation out.")
 @count_option("seed", 0, 0, _LARGEST_SEED, "Of the draws.")

@@ -10,6 +10,7 @@ import click
 
 import freeattn
 from freeattn import report
+from freeattn.cli.completion import complete_from
 from freeattn.cli.files import OutputFile, output_files
 from freeattn.cli.group import say
 from freeattn.cli.options import count_option, draws_option, file_options, json_option, run_options_from, seed_option
@@ -21,7 +22,7 @@ __all__ = ["reproduce_command"]
 
 FIGURES = ("table-d2", "fig-2a", "fig-2c", "fig-2d", "fig-3a", "fig-3b", "fig-d1")
 _ALL = "all"
-_STORE = "freeattn-reproduce.sqlite"
+DEFAULT_STORE = "freeattn-reproduce.sqlite"
 _EPILOG = f"""\b
 Examples:
   freeattn reproduce fig-2d
@@ -39,14 +40,14 @@ _LARGEST_SCALE = 1_000_000
 
 
 @click.command("reproduce", epilog=_EPILOG, short_help="Published tables and figures, simulated again.")
-@click.argument("figure", required=False)
+@click.argument("figure", required=False, shell_complete=complete_from((*FIGURES, _ALL)))
 @draws_option(0, 0, "Draws of each layer; 0: as many as the figure needs.")
 @seed_option("The same seed gives the same result.")
 @count_option(
     "scale", 0, 0, _LARGEST_SCALE, "Divide all sizes by this, at the same ratios; 1: as published; 0: as the figure "
     "needs to take minutes.",
 )
-@run_options_from("all", _STORE)
+@run_options_from("all", DEFAULT_STORE)
 @json_option
 @file_options(
     "Write all quantities, one line each.",

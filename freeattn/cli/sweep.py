@@ -10,10 +10,12 @@ import click
 
 import freeattn
 from freeattn import report
+from freeattn.cli.completion import complete_grid
 from freeattn.cli.files import OutputFile, output_files
 from freeattn.cli.grids import layers, read_grid, read_records
 from freeattn.cli.group import say
 from freeattn.cli.options import (
+    LAYER_FIELDS,
     draws_option,
     force_option,
     json_option,
@@ -52,7 +54,8 @@ _DEFAULT = ("mean", "edges", "atom")
 @click.command("sweep", epilog=_EPILOG, short_help="Quantities of many laws, as a table.")
 @preset_argument
 @spec_options
-@click.option("--over", multiple=True, metavar="FIELD=VALUES", help="A,B,… or FIRST:LAST:STEP; all combinations.")
+@click.option("--over", multiple=True, metavar="FIELD=VALUES", shell_complete=complete_grid(LAYER_FIELDS),
+              help="A,B,… or FIRST:LAST:STEP; all combinations.")
 @click.option("--records", metavar="FILE", help="In place of --over: a CSV file of combinations, fields in line one.")
 @click.option("--quantity", multiple=True, metavar="NAME[:ARG=X,…]", help="What is told (default: mean, edges, atom).")
 @draws_option(0, 0, "Simulated draws for each layer, compared with its law as by verify.")

@@ -112,7 +112,7 @@ def architectures(search: str | None = None) -> tuple[Preset, ...]:
 
 @cache
 def _presets() -> dict[str, Preset]:
-    path = resources.files("freeattn.model").joinpath("data", "architectures.json")
+    path = resources.files("freeattn.model") / "data" / "architectures.json"
     records = json.loads(path.read_text(encoding="utf-8"))["architectures"]
     return {record["name"]: _from_record(record) for record in records}
 

@@ -18,7 +18,7 @@ from freeattn.errors import InputError
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.trace_equation import TraceEquation
 
-__all__ = ["backend", "trace_equation"]
+__all__ = ["backend", "compiled_cache", "trace_equation"]
 
 VARIABLE = "FREEATTN_BACKEND"
 
@@ -46,15 +46,28 @@ def trace_equation(tables: DysonTables) -> TraceEquation:
     """
     if backend() == "numpy":
         return TraceEquation(tables)
-    compiled = importlib.import_module("freeattn.numerics.compiled.equation")  # numba takes most of a second
-    _announce(compiled.roots)
-    return compiled.CompiledEquation(tables)
+    _announce(compiled_cache())
+    return _compiled().CompiledEquation(tables)
+
+
+def compiled_cache() -> Path:
+    """The folder in which numba keeps the compiled loops.
+
+    Raises:
+        ImportError: without the extra `fast`.
+        RuntimeError: when numba finds no folder that it can write.
+    """
+    return Path(_compiled().roots.stats.cache_path)
+
+
+def _compiled() -> Any:
+    return importlib.import_module("freeattn.numerics.compiled.equation")  # numba takes most of a second
 
 
 @lru_cache(maxsize=1)
-def _announce(kernel: Any) -> None:
+def _announce(cache: Path) -> None:
     """One line when the loops will be compiled: nobody should wait for a minute without a word."""
-    if not any(Path(kernel.stats.cache_path).glob("*.nbi")):
+    if not any(cache.glob("*.nbi")):
         logging.getLogger("freeattn").warning(
             "compiling the loops of the extra \"fast\": about a minute, once for each installation "
             "(%s=numpy does without)", VARIABLE,

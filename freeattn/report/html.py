@@ -83,7 +83,7 @@ def html_of(data: ReportData) -> str:
 
 
 def _asset(name: str) -> str:
-    return resources.files("freeattn.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return (resources.files("freeattn.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 # Tables -----------------------------------------------------------------------------------------------------

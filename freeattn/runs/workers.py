@@ -121,6 +121,21 @@ class InProcess(Executor):
         return future
 
 
+@final
+class _Pool(ProcessPoolExecutor):
+    """Processes that are started with Ctrl-C held back: a terminal sends it to them too, before they can ignore it."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """As of every pool; processes are started here, and inherit the signal mask of this thread."""
+        if not hasattr(signal, "pthread_sigmask"):  # Windows has no masks
+            return super().submit(fn, *args, **kwargs)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+        try:
+            return super().submit(fn, *args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 @contextmanager
 def process_pool(workers: int) -> Iterator[Executor]:
     """Fresh processes (spawned: the same on every system, and safe next to threads), stopped at once on an error.
@@ -129,7 +144,7 @@ def process_pool(workers: int) -> Iterator[Executor]:
     """
     context = multiprocessing.get_context("spawn")
     theirs, ours = context.Pipe(duplex=False)
-    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent, initargs=(theirs,))
+    executor = _Pool(workers, mp_context=context, initializer=_end_with_parent, initargs=(theirs,))
     try:
         yield executor
         executor.shutdown()

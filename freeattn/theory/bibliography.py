@@ -65,7 +65,7 @@ def bibliography(keys: Iterable[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _entries() -> dict[str, dict[str, str]]:
-    text = files("freeattn.theory").joinpath("data", "references.bib").read_text(encoding="utf-8")
+    text = (files("freeattn.theory") / "data" / "references.bib").read_text(encoding="utf-8")
     return {key: dict(_FIELD.findall(fields)) for key, fields in _ENTRY.findall(text)}
 
 

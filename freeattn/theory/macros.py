@@ -15,7 +15,7 @@ _LAST_LETTER = re.compile(r"[A-Za-z]$")
 @lru_cache(maxsize=1)
 def _macros() -> tuple[tuple[re.Pattern[str], str], ...]:
     """(what a macro stands for, the macro), longest first; an argument is a group without braces."""
-    text = files("freeattn.theory").joinpath("data", "freeattn.sty").read_text(encoding="utf-8")
+    text = (files("freeattn.theory") / "data" / "freeattn.sty").read_text(encoding="utf-8")
     found = []
     for name, meaning in sorted(_MACRO.findall(text), key=lambda pair: -len(pair[1])):
         before, argument, after = meaning.partition("#1")

@@ -19,7 +19,7 @@ MODEL = ("mpmath", "freeattn.model.attention")
 
 COMMANDS = [
     "law", "derive", "verify", "sweep", "converge", "architectures", "predict ridge", "predict flow", "predict shape",
-    "compare", "report",
+    "compare", "report", "reproduce", "predict", "doctor",
 ]
 
 
@@ -35,7 +35,7 @@ def test_help_of_the_group_shows_an_example_of_each_command_and_how_to_complete(
     outcome = run("--help")
     for command in ("law", "derive", "verify", "sweep", "converge", "architectures", "predict", "compare"):
         assert f"  freeattn {command}" in outcome.out
-    assert "_FREEATTN_COMPLETE=bash_source freeattn" in outcome.out
+    assert "freeattn completion bash" in outcome.out
     assert "Exit codes" in outcome.out
 
 
