@@ -6,6 +6,7 @@ from freeattn.adapters.config import from_config as from_config
 from freeattn.adapters.config import read_config as read_config
 from freeattn.adapters.module import from_module as from_module
 from freeattn.adapters.spectrum_files import read_spectrum as read_spectrum
+from freeattn.adapters.verify import verify as verify
 from freeattn.adapters.verify_module import verify_module as verify_module
 from freeattn.errors import BranchError as BranchError
 from freeattn.errors import CertificationError as CertificationError
@@ -19,12 +20,12 @@ from freeattn.evidence.convergence import converge as converge
 from freeattn.evidence.reproduce import other_scales as other_scales
 from freeattn.evidence.reproduce import reproduce as reproduce
 from freeattn.evidence.simulate import sample as sample
-from freeattn.evidence.simulate import verify as verify
 from freeattn.evidence.spectrum import verify_spectrum as verify_spectrum
 from freeattn.evidence.sweep import Sweep as Sweep
 from freeattn.evidence.sweep import SweepPoint as SweepPoint
 from freeattn.evidence.sweep import sweep as sweep
 from freeattn.findings.collect import html_report as html_report
+from freeattn.findings.losses import plot_losses as plot_losses
 from freeattn.model.architectures import architecture as architecture
 from freeattn.model.architectures import architectures as architectures
 from freeattn.model.attention import Attention as Attention
@@ -55,6 +56,11 @@ from freeattn.numerics.free_convolutions import free_product as free_product
 from freeattn.numerics.free_convolutions import free_sum as free_sum
 from freeattn.numerics.law import SpectralLaw as SpectralLaw
 from freeattn.numerics.limiting import law as law
+from freeattn.report.convergence import plot_convergence as plot_convergence
+from freeattn.report.plot import plot_laws as plot_laws
+from freeattn.report.style import new_figure as new_figure
+from freeattn.report.style import save_figure as save_figure
+from freeattn.report.sweep_maps import plot_sweep as plot_sweep
 from freeattn.runs.store import Store as Store
 from freeattn.theory.derivation import Derivation as Derivation
 from freeattn.theory.derive import derive as derive
