@@ -16,9 +16,10 @@ from typing import Any
 
 from freeattn.errors import InputError
 from freeattn.numerics.dyson_tables import DysonTables
+from freeattn.numerics.precise_traces import PreciseTraces
 from freeattn.numerics.trace_equation import TraceEquation
 
-__all__ = ["backend", "trace_equation"]
+__all__ = ["backend", "precise_traces", "trace_equation"]
 
 VARIABLE = "FREEATTN_BACKEND"
 
@@ -49,6 +50,13 @@ def trace_equation(tables: DysonTables) -> TraceEquation:
     compiled = importlib.import_module("freeattn.numerics.compiled.equation")  # numba takes most of a second
     _announce(compiled.roots)
     return compiled.CompiledEquation(tables)
+
+
+def precise_traces(tables: DysonTables, equation: TraceEquation, digits: int, guard: int) -> PreciseTraces:
+    """Solutions to many digits of an equation, on the backend that it is on."""
+    if type(equation) is TraceEquation:
+        return PreciseTraces(tables, equation, digits, guard)
+    return importlib.import_module("freeattn.numerics.compiled.traces").CompiledTraces(tables, equation, digits, guard)
 
 
 @lru_cache(maxsize=1)

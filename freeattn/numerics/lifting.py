@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.numerics.lifting_layout import Layout
-from freeattn.numerics.sparse_equation import Binary, Units, shifted, summed
+from freeattn.numerics.sparse_equation import Binary, SparseEquation, Units, shifted, summed
 
-__all__ = ["Lifting"]
+__all__ = ["LEADING_BITS", "SHORT_BITS", "Lifting", "exponents_of"]
 
 Index = NDArray[np.intp]
 Real = NDArray[np.float64]
 Integers = NDArray[Any]  # Python integers
 
-_SHORT_BITS = 52  # of the largest number of a correction
-_LEADING_BITS = 62  # of residuals, as doubles
+SHORT_BITS = 52  # of the largest number of a correction
+LEADING_BITS = 62  # of residuals, as doubles
 
 
 class Lifting:
@@ -47,14 +47,9 @@ class Lifting:
         self, layout: Layout, units: Units, bits: int, point: Sequence[Binary], gauge: Real | None = None,
         spread: int = 0,
     ) -> None:
-        self._leading, self._width = _LEADING_BITS + spread, _SHORT_BITS + spread
+        self._leading, self._width = LEADING_BITS + spread, SHORT_BITS + spread
         equation, self.layout, self.bits = layout.equation, layout, bits
-        exponents = np.concatenate([
-            units.of_matrix(equation.energy) - units.traces[equation.sources],
-            units.of_inverse(equation.reads) + units.traces[equation.reads.owner],
-            units.of_matrix(equation.constant),
-        ])
-        numbers = equation.fixed(exponents + bits)
+        numbers = equation.fixed(exponents_of(equation, units) + bits)
         ends = np.cumsum([len(equation.energy.exact), len(equation.reads.exact)])
         self._energy, self._reads, constant = numbers[: ends[0]], numbers[ends[0] : ends[1]], numbers[ends[1] :]
         places = np.zeros((layout.algebra.components, equation.places.shape[1]), dtype=object)
@@ -70,8 +65,8 @@ class Lifting:
             for component, values in enumerate(points):
                 places[component, equation.point.owner] -= values
         else:
-            short = np.ldexp(gauge, _SHORT_BITS).tolist()
-            self._gauge = np.array([int(value) << bits - _SHORT_BITS for value in short], dtype=object)
+            short = np.ldexp(gauge, SHORT_BITS).tolist()
+            self._gauge = np.array([int(value) << bits - SHORT_BITS for value in short], dtype=object)
         self._factor = layout.factor(places)  # a, as left factors of products
         self._found = np.zeros(layout.length, dtype=object)
         self._errors = np.zeros(layout.length, dtype=object)
@@ -151,3 +146,11 @@ class Lifting:
             places[0, equation.point.owner] -= self._point * short[-1] >> down
             errors[-1] -= (self._gauge @ traces[1]) >> down
 
+
+def exponents_of(equation: SparseEquation, units: Units) -> Index:
+    """Powers of two that take the coefficients of energy, reads and constant to balanced units."""
+    return np.concatenate([
+        units.of_matrix(equation.energy) - units.traces[equation.sources],
+        units.of_inverse(equation.reads) + units.traces[equation.reads.owner],
+        units.of_matrix(equation.constant),
+    ])

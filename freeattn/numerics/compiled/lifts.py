@@ -1,0 +1,446 @@
+"""Roots of a Dyson equation digit by digit: `lifting` and `chord` as one loop on limbs.
+
+Unknowns, residuals and rounds are those described there. Numbers have two components, x + yε with ε² = `square`, or
+one (`REAL_NUMBERS`). Vectors hold, component by component, the entries of G, the traces u, the moving
+entries of a = C − zP − E(u), and z at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from freeattn.numerics.compiled.limbs import LIMB, accumulate, carry, cut, leading, place
+from freeattn.numerics.compiled.scalars import kernel
+from freeattn.numerics.lifting import LEADING_BITS, SHORT_BITS
+
+__all__ = ["LEFT", "LIFTED", "REAL_NUMBERS", "STALLED", "TOO_FINE", "Chord", "Long", "lift"]
+
+LIFTED, STALLED, LEFT, TOO_FINE = range(4)  # a root; corrections do not shrink, lead away, need more digits than known
+REAL_NUMBERS = 1  # for the square of a second unit that is not there
+_GUARD = 3  # limbs below the last bit: some thousand products are cut off there
+_SMALL = 24  # bits of the first limb of a short number, at most
+
+
+class Long(NamedTuple):
+    """One equation with all digits, entry by entry; the last four start at the rows of `mantissas`, in this order.
+
+    Attributes:
+        blocks: first entry and size of each sector.
+        places: of each entry of a: where its row of G and the row of G of its column begin, and the size.
+        moving, energetic: how many places hold unknowns or z, and unknowns.
+        mantissas: coefficients as limbs, of which the first has the unit 1.
+        energy, reads: place and unknown; unknown and entry.
+        constant, point: places.
+    """
+
+    blocks: Any
+    places: Any
+    moving: int
+    mantissas: Any
+    energy: Any
+    reads: Any
+    constant: Any
+    point: Any
+
+
+class Chord(NamedTuple):
+    """The equation at one point in doubles, in balanced units: G, coefficients (those of z in the unit of z), and the
+    inverse of the Jacobian in all components of u, and of z where that is an unknown."""
+
+    column: Any
+    energy: Any
+    reads: Any
+    constant: Any
+    point: Any
+    solver: Any
+
+
+class _Numbers(NamedTuple):
+    """Limbs of G, a, coefficients, ℓ, (u, z), residuals, and of corrections."""
+
+    inverse: Any
+    matrix: Any
+    weights: Any
+    gauge: Any
+    traces: Any
+    errors: Any
+    shorts: Any
+
+
+@kernel
+def lift(
+    t: Any, chord: Any, square: int, exponents: Any, minus_z: Any, z_exponents: Any, gauge: Any, start: Any,
+    limits: Any,
+) -> Any:
+    """(status, size of the last correction, bits, unit, limbs of G, limbs of u and z).
+
+    `exponents` are of the coefficients, `minus_z` and `z_exponents` the limbs of −z, component by component. `limits`:
+    bits wanted, bits that weights have, those of rounding, least gain, largest first correction, bits of safety.
+    """
+    magnified, spread = _magnification(t, chord, len(gauge) > 0)
+    lost = np.floor(np.log2(magnified)) if magnified < np.inf else limits[1]
+    bits = int(limits[0] + limits[2] + lost)
+    if bits > limits[1]:
+        return TOO_FINE, magnified, bits, 0, np.zeros(0, np.int32), np.zeros(0, np.int32)
+    unit = _headroom(t, chord, start)
+    length = unit + 1 + (bits + LIMB - 1) // LIMB + _GUARD
+    n = _numbers(t, chord, len(start), len(gauge), length, 1 + (SHORT_BITS + spread + LIMB - 1) // LIMB)
+    _begin(t, n, square, exponents, minus_z, z_exponents, gauge, start, unit, length)
+    residual, step = np.empty(len(start)), np.empty(len(start))
+    window = 2 + (LEADING_BITS + spread) // LIMB
+    enough, last, gain, top = -limits[0] - lost, np.inf, np.inf, 0
+    while True:
+        top = _first(n, length, top)
+        largest = _residual(n, residual, length, top, window)
+        if largest == 0 or np.log2(largest) + LIMB * (unit - top) <= enough:
+            return LIFTED, last, bits, unit, n.inverse, n.traces
+        exponent = LIMB * (unit - top)
+        _correction(t, chord, square, residual, step)
+        every, size = _largest(step, 0), _largest(step, chord.column.size)
+        every, size = np.log2(every) + exponent, (np.log2(size) if size > 0 else -np.inf) + exponent
+        if not (size < last - limits[3] and every <= LIMB * (unit - 1)):
+            return STALLED, size, bits, unit, n.inverse, n.traces
+        if size > limits[4]:
+            return LEFT, size, bits, unit, n.inverse, n.traces
+        gain = min(gain, last - size)
+        first = unit - int(np.ceil((every - _SMALL) / LIMB))
+        cut(step, n.shorts, 2.0 ** (exponent - LIMB * (unit - first)))
+        if gain < np.inf and every - gain < -limits[0] - limits[5]:
+            _move(n, first, length)
+            return LIFTED, size, bits, unit, n.inverse, n.traces
+        _add(t, n, square, first, unit, length)
+        top, last = max(first - unit - 1, 0), size
+
+
+@kernel
+def _largest(values: Any, low: int) -> float:
+    """The largest modulus from `low` on; not-a-number counts as infinite."""
+    found = 0.0
+    for i in range(low, len(values)):
+        size = abs(values[i])
+        found = max(found, size) if size < np.inf else np.inf
+    return found
+
+
+@kernel
+def _first(n: Any, length: int, low: int) -> int:
+    """The first limb at which a residual is not 0."""
+    rows = len(n.errors) // length
+    for k in range(low, length):
+        for row in range(rows):
+            if n.errors[row * length + k] != 0:
+                return k
+    return length
+
+
+@kernel
+def _residual(n: Any, residual: Any, length: int, top: int, window: int) -> float:
+    """residual ← the leading digits in the unit of the limb `top`; returns the largest modulus."""
+    for row in range(len(residual)):
+        residual[row] = leading(n.errors, row, length, top, window)
+    return _largest(residual, 0)
+
+
+@kernel
+def _magnification(t: Any, chord: Any, bordered: bool) -> Any:
+    """(how many times the largest residual a correction may be, bits below the largest entry at which entries matter).
+
+    A product of norms: of G from both sides, of the reads, of E (and of z), of the solver.
+    """
+    column = chord.column
+    left = right = reads = energy = solver = 0.0
+    for i in range(len(t.blocks)):
+        start, size = t.blocks[i, 0], t.blocks[i, 1]
+        for p in range(size):
+            row = across = 0.0
+            for q in range(size):
+                for part in range(len(column)):
+                    row += abs(column[part, start + p * size + q])
+                    across += abs(column[part, start + q * size + p])
+            left, right = max(left, row), max(right, across)
+    reads, energy = _run(t.reads[:, 0], chord.reads), _run(t.energy[:, 0], chord.energy)
+    if bordered:
+        energy += _largest(chord.point, 0)
+    for i in range(len(chord.solver)):
+        total = 0.0
+        for j in range(len(chord.solver)):
+            total += abs(chord.solver[i, j])
+        solver = max(solver, total)
+    traces = solver * (1 + reads * left * (1 + right))
+    spread = 0
+    for norm in (reads, energy):
+        if norm > 0:
+            spread += max(int(np.log2(norm)) + 1, 0)
+    return max(traces, left * (1 + right * (1 + energy * traces))), spread
+
+
+@kernel
+def _run(owners: Any, values: Any) -> float:
+    """The largest sum of moduli over a run of one owner."""
+    found = total = 0.0
+    for i in range(len(values)):
+        total = abs(values[i]) + (total if i and owners[i] == owners[i - 1] else 0.0)
+        found = max(found, total)
+    return found
+
+
+@kernel
+def _headroom(t: Any, chord: Any, start: Any) -> int:
+    """Limbs above 1 that hold all numbers and products of two of them."""
+    matrix = np.zeros(len(t.places))
+    for i in range(len(t.energy)):
+        matrix[t.energy[i, 0]] += abs(chord.energy[i])
+    size = 1.0
+    for part in (matrix, chord.reads, chord.constant, chord.point):
+        size += _largest(part, 0)
+    return 2 + int(np.ceil((np.log2(size) + 2 * np.log2(1 + _largest(start, 0))) / LIMB))
+
+
+@kernel
+def _numbers(t: Any, chord: Any, rows: int, gauge: int, length: int, pieces: int) -> Any:
+    components, entries = chord.column.shape
+    traces = rows - components * (entries + t.moving)
+    return _Numbers(
+        np.zeros(components * entries * length, np.int32), np.zeros(components * len(t.places) * length, np.int32),
+        np.zeros(len(t.mantissas) * length, np.int32), np.zeros(gauge * length, np.int32),
+        np.zeros(traces * length, np.int32), np.zeros(rows * length, np.int64), np.zeros((rows, pieces), np.int32),
+    )
+
+
+# Limbs ---------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _begin(
+    t: Any, n: Any, square: int, exponents: Any, minus_z: Any, z_exponents: Any, gauge: Any, start: Any, unit: int,
+    length: int,
+) -> None:
+    """G and u (and z) as short numbers, a exactly what they give, and the residuals."""
+    weights = np.zeros(len(n.weights), np.int64)
+    for row in range(len(exponents)):
+        place(weights, row, length, unit, t.mantissas, row, exponents[row])
+        carry(weights, row, length, 0, length)
+    n.weights[:] = weights
+    entries = len(n.inverse) // length
+    components = 1 if square == REAL_NUMBERS else 2
+    first = unit - int(np.ceil((np.log2(_largest(start, 0)) - _SMALL) / LIMB))
+    cut(start, n.shorts, 2.0 ** (LIMB * (first - unit)))
+    _move(n, first, length)
+    count = len(n.traces) // length
+    energies, reads, constants = len(t.energy), len(t.reads), len(t.constant)
+    matrix, places = np.zeros(len(n.matrix), np.int64), len(t.places)
+    for i in range(constants):
+        for k in range(length):
+            matrix[t.constant[i] * length + k] += n.weights[(energies + reads + i) * length + k]
+    for i in range(len(t.point)):
+        source = energies + reads + constants + i
+        for part in range(len(minus_z)):
+            place(matrix, part * places + t.point[i], length, unit, minus_z, part,
+                  z_exponents[part] + exponents[source])
+        if len(gauge):
+            accumulate(matrix, t.point[i], n.weights, source, length, unit, n.shorts, len(start) - 1, first, -1)
+    traces = (count - 1) // components
+    for part in range(components):
+        for i in range(energies):
+            accumulate(matrix, part * places + t.energy[i, 0], n.weights, i, length, unit, n.shorts,
+                       entries + part * traces + t.energy[i, 1], first, -1)
+    for row in range(components * places):
+        carry(matrix, row, length, 0, length)
+    n.matrix[:] = matrix
+    for i in range(len(t.blocks)):
+        for p in range(t.blocks[i, 1]):
+            n.errors[(t.blocks[i, 0] + p * (t.blocks[i, 1] + 1)) * length + unit] = 1
+    if len(gauge):
+        _gauge(n, gauge, unit, length)
+        n.errors[len(n.errors) - length + unit] = 1
+    _reads(t, n, first, unit, length, components)
+    _left_product(t, n, square, first, unit, length)
+    for row in range(len(start)):
+        carry(n.errors, row, length, 0, length)
+
+
+@kernel
+def _gauge(n: Any, gauge: Any, unit: int, length: int) -> None:
+    """ℓ as long numbers; what is below the last bit of a double of size 1 is cut off."""
+    shorts = np.zeros((len(gauge), 3), np.int32)
+    cut(gauge, shorts, 1.0)
+    for e in range(len(gauge)):
+        for i in range(3):
+            n.gauge[e * length + unit + i] = shorts[e, i]
+        carry(n.gauge, e, length, 0, length)
+
+
+@kernel
+def _move(n: Any, first: int, length: int) -> None:
+    """G, u and z with the corrections added."""
+    inverse, traces = len(n.inverse) // length, len(n.traces) // length - 1
+    for row in range(inverse):
+        _shift(n.inverse, row, n.shorts, row, first, length)
+    for row in range(traces):
+        _shift(n.traces, row, n.shorts, inverse + row, first, length)
+    _shift(n.traces, traces, n.shorts, len(n.shorts) - 1, first, length)
+
+
+@kernel
+def _shift(longs: Any, row: int, shorts: Any, short: int, first: int, length: int) -> None:
+    for i in range(shorts.shape[1]):
+        if first + i < length:
+            longs[row * length + first + i] += shorts[short, i]
+    carry(longs, row, length, first, first + shorts.shape[1])
+
+
+@kernel
+def _reads(t: Any, n: Any, first: int, unit: int, length: int, components: int) -> None:
+    """Residuals of the traces, and of the gauge, from corrections of G and u; without carrying."""
+    entries, count = len(n.inverse) // (length * components), (len(n.traces) // length - 1) // components
+    for part in range(components):
+        traces = components * entries + part * count
+        for i in range(len(t.reads)):
+            accumulate(n.errors, traces + t.reads[i, 0], n.weights, len(t.energy) + i, length, unit, n.shorts,
+                       part * entries + t.reads[i, 1], first, 1)
+        for e in range(count):
+            for i in range(n.shorts.shape[1]):
+                if first + i < length:
+                    n.errors[(traces + e) * length + first + i] -= n.shorts[traces + e, i]
+    for e in range(len(n.gauge) // length):
+        accumulate(n.errors, len(n.shorts) - 1, n.gauge, e, length, unit, n.shorts,
+                   components * entries + count + e, first, -1)
+
+
+@kernel
+def _left_product(t: Any, n: Any, square: int, first: int, unit: int, length: int) -> None:
+    """R loses a·δG; without carrying."""
+    components = 1 if square == REAL_NUMBERS else 2
+    entries, places = len(n.inverse) // (length * components), len(t.places)
+    for left in range(components):
+        for right in range(components):
+            sign = -square if left and right else -1
+            if sign == 0:
+                continue
+            for i in range(places):
+                for j in range(t.places[i, 2]):
+                    accumulate(n.errors, (left ^ right) * entries + t.places[i, 0] + j, n.matrix, left * places + i,
+                               length, unit, n.shorts, right * entries + t.places[i, 1] + j, first, sign)
+
+
+@kernel
+def _right_product(t: Any, n: Any, square: int, first: int, unit: int, length: int) -> None:
+    """R loses δa·G; without carrying."""
+    components = 1 if square == REAL_NUMBERS else 2
+    entries = len(n.inverse) // (length * components)
+    changes = len(n.shorts) - 1 - components * t.moving
+    for left in range(components):
+        for right in range(components):
+            sign = -square if left and right else -1
+            if sign == 0:
+                continue
+            for i in range(t.moving):
+                for j in range(t.places[i, 2]):
+                    accumulate(n.errors, (left ^ right) * entries + t.places[i, 0] + j, n.inverse,
+                               right * entries + t.places[i, 1] + j, length, unit, n.shorts,
+                               changes + left * t.moving + i, first, sign)
+
+
+@kernel
+def _add(t: Any, n: Any, square: int, first: int, unit: int, length: int) -> None:
+    """Corrections added to the unknowns, and what they change in the residuals."""
+    components, rows = (1 if square == REAL_NUMBERS else 2), len(n.shorts)
+    entries, count = len(n.inverse) // length, (len(n.traces) // length - 1) // components
+    changes = rows - 1 - components * t.moving
+    _right_product(t, n, square, first, unit, length)
+    for part in range(components):
+        for i in range(len(t.energy)):
+            accumulate(n.errors, changes + part * t.moving + t.energy[i, 0], n.weights, i, length, unit, n.shorts,
+                       entries + part * count + t.energy[i, 1], first, -1)
+        for i in range(t.moving):
+            _shift(n.matrix, part * len(t.places) + i, n.shorts, changes + part * t.moving + i, first, length)
+            for k in range(n.shorts.shape[1]):
+                if first + k < length:
+                    n.errors[(changes + part * t.moving + i) * length + first + k] -= \
+                        n.shorts[changes + part * t.moving + i, k]
+    if len(n.gauge):
+        for i in range(len(t.point)):
+            source = len(t.energy) + len(t.reads) + len(t.constant) + i
+            accumulate(n.errors, changes + t.point[i], n.weights, source, length, unit, n.shorts, rows - 1, first, -1)
+    _reads(t, n, first, unit, length, components)
+    _left_product(t, n, square, first, unit, length)
+    _move(n, first, length)
+    for row in range(rows):
+        carry(n.errors, row, length, max(first - unit - 1, 0), length)
+
+
+# Doubles -------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _correction(t: Any, chord: Any, square: int, residual: Any, step: Any) -> None:
+    """step ← one step of the chord method, as in `chord`."""
+    components, entries = chord.column.shape
+    traces, count = components * entries, (len(residual) - 1) // components - entries - t.moving
+    changes = traces + components * count
+    rest, known = np.empty((components, entries)), np.empty((components, entries))
+    _without(t, chord, square, residual, residual, rest)
+    _times(t, chord, square, rest, known)
+    right = np.zeros(len(chord.solver))
+    for part in range(components):
+        for e in range(count):
+            right[part * count + e] = residual[traces + part * count + e]
+        for i in range(len(t.reads)):
+            right[part * count + t.reads[i, 0]] += chord.reads[i] * known[part, t.reads[i, 1]]
+    if len(right) > components * count:
+        right[components * count] = residual[len(residual) - 1]
+    for i in range(len(residual)):
+        step[i] = residual[i]
+    for i in range(len(right)):
+        total = 0.0
+        for j in range(len(right)):
+            total += chord.solver[i, j] * right[j]
+        step[traces + i if i < components * count else len(step) - 1] = total
+    for part in range(components):
+        for i in range(len(t.energy)):
+            step[changes + part * t.moving + t.energy[i, 0]] -= (
+                chord.energy[i] * step[traces + part * count + t.energy[i, 1]])
+    if len(right) > components * count:
+        for i in range(len(t.point)):
+            step[changes + t.point[i]] -= chord.point[i] * step[len(step) - 1]
+    _without(t, chord, square, residual, step, rest)
+    _times(t, chord, square, rest, known)
+    for part in range(components):
+        for m in range(entries):
+            step[part * entries + m] = known[part, m]
+
+
+@kernel
+def _without(t: Any, chord: Any, square: int, residual: Any, changes: Any, rest: Any) -> None:
+    """rest ← R − δa·G."""
+    components, entries = chord.column.shape
+    first = len(changes) - 1 - components * t.moving
+    for part in range(components):
+        for m in range(entries):
+            rest[part, m] = residual[part * entries + m]
+    for left in range(components):
+        for right in range(components):
+            sign = -square if left and right else -1
+            for i in range(t.moving):
+                change = sign * changes[first + left * t.moving + i]
+                for j in range(t.places[i, 2]):
+                    rest[left ^ right, t.places[i, 0] + j] += change * chord.column[right, t.places[i, 1] + j]
+
+
+@kernel
+def _times(t: Any, chord: Any, square: int, rest: Any, found: Any) -> None:
+    """found ← G·rest."""
+    components, column = len(rest), chord.column
+    found[:] = 0.0
+    for left in range(components):
+        for right in range(components):
+            sign = square if left and right else 1
+            for i in range(len(t.blocks)):
+                start, size = t.blocks[i, 0], t.blocks[i, 1]
+                for p in range(size):
+                    for q in range(size):
+                        factor = sign * column[left, start + p * size + q]
+                        for j in range(size):
+                            found[left ^ right, start + p * size + j] += factor * rest[right, start + q * size + j]
