@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from flint import fmpq, fmpq_poly
+from flint import fmpq, fmpq_poly, fmpz
 from mpmath import libmp
 
 from freeattn.model.quantities import binary_of
@@ -35,6 +35,7 @@ Factors = Sequence[tuple[fmpq_poly, int]]
 _BITS_PER_DIGIT = 3.3219280948873626  # log2(10)
 _NOTHING = -(1 << 40)
 _DOUBLE_BITS = 53
+_LONG_BITS = 500  # from here on flint multiplies faster than Python; its integers take the place of all they meet
 _DOUBLE = 2.0**_DOUBLE_BITS
 
 
@@ -76,7 +77,7 @@ def power_of_two(exponent: int) -> float:
 
 
 def _double(mantissa: int, exponent: int) -> float:
-    return float(libmp.to_float(libmp.from_man_exp(mantissa, exponent)))
+    return float(libmp.to_float(libmp.from_man_exp(int(mantissa), exponent)))
 
 
 def rounded(a: Wide, bits: int) -> Wide:
@@ -140,10 +141,10 @@ def from_number(value: Any, bits: int) -> Wide:
 
 def to_number(a: Wide, context: Any) -> Any:
     """As a number of an mpmath context, rounded to its precision; complex unless the imaginary part is 0."""
-    real = context.make_mpf(libmp.from_man_exp(a.real, a.exponent, context.prec, "n"))
+    real = context.make_mpf(libmp.from_man_exp(int(a.real), a.exponent, context.prec, "n"))
     if not a.imag:
         return real
-    return context.mpc(real, context.make_mpf(libmp.from_man_exp(a.imag, a.exponent, context.prec, "n")))
+    return context.mpc(real, context.make_mpf(libmp.from_man_exp(int(a.imag), a.exponent, context.prec, "n")))
 
 
 class WidePolynomial:
@@ -180,7 +181,8 @@ class WidePolynomial:
 def _normalized(coefficients: Sequence[int], bits: int) -> Coefficients:
     """(mantissa of exactly `bits` bits, exponent), so that the last bit is the rounding of each."""
     shifts = [c.bit_length() - bits for c in coefficients]
-    return [(c >> s if s > 0 else c << -s, s) for c, s in zip(coefficients, shifts, strict=True)]
+    number = fmpz if bits >= _LONG_BITS else int
+    return [(number(c >> s if s > 0 else c << -s), s) for c, s in zip(coefficients, shifts, strict=True)]
 
 
 def _horner(coefficients: Coefficients, q: Wide, bits: int) -> Wide:
