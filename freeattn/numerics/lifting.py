@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.numerics.lifting_layout import Layout
-from freeattn.numerics.sparse_equation import Binary, SparseEquation, Units, shifted, summed
+from freeattn.numerics.sparse_equation import Binary, Units, shifted, summed
 
-__all__ = ["LEADING_BITS", "SHORT_BITS", "Lifting", "exponents_of"]
+__all__ = ["LEADING_BITS", "SHORT_BITS", "Lifting"]
 
 Index = NDArray[np.intp]
 Real = NDArray[np.float64]
@@ -49,7 +49,12 @@ class Lifting:
     ) -> None:
         self._leading, self._width = LEADING_BITS + spread, SHORT_BITS + spread
         equation, self.layout, self.bits = layout.equation, layout, bits
-        numbers = equation.fixed(exponents_of(equation, units) + bits)
+        exponents = np.concatenate([
+            units.of_matrix(equation.energy) - units.traces[equation.sources],
+            units.of_inverse(equation.reads) + units.traces[equation.reads.owner],
+            units.of_matrix(equation.constant),
+        ])
+        numbers = equation.fixed(exponents + bits)
         ends = np.cumsum([len(equation.energy.exact), len(equation.reads.exact)])
         self._energy, self._reads, constant = numbers[: ends[0]], numbers[ends[0] : ends[1]], numbers[ends[1] :]
         places = np.zeros((layout.algebra.components, equation.places.shape[1]), dtype=object)
@@ -145,12 +150,3 @@ class Lifting:
         if self._gauge is not None:
             places[0, equation.point.owner] -= self._point * short[-1] >> down
             errors[-1] -= (self._gauge @ traces[1]) >> down
-
-
-def exponents_of(equation: SparseEquation, units: Units) -> Index:
-    """Powers of two that take the coefficients of energy, reads and constant to balanced units."""
-    return np.concatenate([
-        units.of_matrix(equation.energy) - units.traces[equation.sources],
-        units.of_inverse(equation.reads) + units.traces[equation.reads.owner],
-        units.of_matrix(equation.constant),
-    ])

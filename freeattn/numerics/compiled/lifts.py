@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from freeattn.numerics.compiled.balance import REGULAR, balance
 from freeattn.numerics.compiled.limbs import LIMB, accumulate, carry, cut, leading, place
 from freeattn.numerics.compiled.scalars import kernel
 from freeattn.numerics.lifting import LEADING_BITS, SHORT_BITS
 
-__all__ = ["LEFT", "LIFTED", "REAL_NUMBERS", "STALLED", "TOO_FINE", "Chord", "Long", "lift"]
+__all__ = ["LEFT", "LIFTED", "REAL_NUMBERS", "STALLED", "TOO_FINE", "Long", "Point", "lift", "root"]
 
 LIFTED, STALLED, LEFT, TOO_FINE = range(4)  # a root; corrections do not shrink, lead away, need more digits than known
 REAL_NUMBERS = 1  # for the square of a second unit that is not there
@@ -24,13 +25,16 @@ _SMALL = 24  # bits of the first limb of a short number, at most
 
 
 class Long(NamedTuple):
-    """One equation with all digits, entry by entry; the last four start at the rows of `mantissas`, in this order.
+    """One equation with all digits, entry by entry; coefficients are those of E, of the reads, of C, of P.
 
     Attributes:
         blocks: first entry and size of each sector.
         places: of each entry of a: where its row of G and the row of G of its column begin, and the size.
-        moving, energetic: how many places hold unknowns or z, and unknowns.
-        mantissas: coefficients as limbs, of which the first has the unit 1.
+        moving: how many places hold unknowns or z.
+        mantissas, exponents: coefficients as limbs, the first one in units of 2^exponent.
+        doubles: the same coefficients.
+        units: of each coefficient four places in (units of rows, of columns, of traces, 0): two of which the exponents
+            are taken away, one more of these, and one that is added, to bring it to balanced units.
         energy, reads: place and unknown; unknown and entry.
         constant, point: places.
     """
@@ -39,13 +43,16 @@ class Long(NamedTuple):
     places: Any
     moving: int
     mantissas: Any
+    exponents: Any
+    doubles: Any
+    units: Any
     energy: Any
     reads: Any
     constant: Any
     point: Any
 
 
-class Chord(NamedTuple):
+class _Chord(NamedTuple):
     """The equation at one point in doubles, in balanced units: G, coefficients (those of z in the unit of z), and the
     inverse of the Jacobian in all components of u, and of z where that is an unknown."""
 
@@ -69,25 +76,43 @@ class _Numbers(NamedTuple):
     shorts: Any
 
 
-@kernel
-def lift(
-    t: Any, chord: Any, square: int, exponents: Any, minus_z: Any, z_exponents: Any, gauge: Any, start: Any,
-    limits: Any,
-) -> Any:
-    """(status, size of the last correction, bits, unit, limbs of G, limbs of u and z).
+class Point(NamedTuple):
+    """Where the root is: limbs of −z and their exponents, component by component; |z| in doubles. Where z is an unknown
+    none, the exponent of its unit, and ℓ of ℓ·(second component of u) = 1, empty elsewhere."""
 
-    `exponents` are of the coefficients, `minus_z` and `z_exponents` the limbs of −z, component by component. `limits`:
-    bits wanted, bits that weights have, those of rounding, least gain, largest first correction, bits of safety.
+    minus_z: Any
+    exponents: Any
+    size: float
+    unit: int
+    gauge: Any
+
+
+@kernel
+def lift(t: Any, square: int, column: Any, solver: Any, units: Any, point: Any, start: Any, limits: Any) -> Any:
+    """(status, size of the last correction, unit, limbs of G, limbs of u and z).
+
+    `units` are the exponents of rows, columns and traces, and 0. `limits`: bits wanted, bits that weights have, those
+    of rounding, least gain, largest first correction, bits of safety.
     """
+    gauge, exponents = point.gauge, t.exponents.copy()
+    doubles = np.empty(len(exponents))
+    ends = np.array([len(t.energy), len(t.reads), len(t.constant), len(t.point)]).cumsum()
+    for i in range(len(exponents)):
+        shift = units[t.units[i, 3]] - units[t.units[i, 0]] - units[t.units[i, 1]] - units[t.units[i, 2]]
+        shift += point.unit if i >= ends[2] else 0
+        exponents[i] += shift
+        doubles[i] = t.doubles[i] * 2.0**shift * (point.size if i >= ends[2] else 1.0)
+    chord = _Chord(column, doubles[: ends[0]], doubles[ends[0] : ends[1]], doubles[ends[1] : ends[2]],
+                   doubles[ends[2] :], solver)
     magnified, spread = _magnification(t, chord, len(gauge) > 0)
     lost = np.floor(np.log2(magnified)) if magnified < np.inf else limits[1]
     bits = int(limits[0] + limits[2] + lost)
     if bits > limits[1]:
-        return TOO_FINE, magnified, bits, 0, np.zeros(0, np.int32), np.zeros(0, np.int32)
+        return TOO_FINE, magnified, 0, np.zeros(0, np.int32), np.zeros(0, np.int32)
     unit = _headroom(t, chord, start)
     length = unit + 1 + (bits + LIMB - 1) // LIMB + _GUARD
     n = _numbers(t, chord, len(start), len(gauge), length, 1 + (SHORT_BITS + spread + LIMB - 1) // LIMB)
-    _begin(t, n, square, exponents, minus_z, z_exponents, gauge, start, unit, length)
+    _begin(t, n, square, exponents, point, start, unit, length)
     residual, step = np.empty(len(start)), np.empty(len(start))
     window = 2 + (LEADING_BITS + spread) // LIMB
     enough, last, gain, top = -limits[0] - lost, np.inf, np.inf, 0
@@ -95,23 +120,59 @@ def lift(
         top = _first(n, length, top)
         largest = _residual(n, residual, length, top, window)
         if largest == 0 or np.log2(largest) + LIMB * (unit - top) <= enough:
-            return LIFTED, last, bits, unit, n.inverse, n.traces
+            return LIFTED, last, unit, n.inverse, n.traces
         exponent = LIMB * (unit - top)
         _correction(t, chord, square, residual, step)
         every, size = _largest(step, 0), _largest(step, chord.column.size)
         every, size = np.log2(every) + exponent, (np.log2(size) if size > 0 else -np.inf) + exponent
         if not (size < last - limits[3] and every <= LIMB * (unit - 1)):
-            return STALLED, size, bits, unit, n.inverse, n.traces
+            return STALLED, size, unit, n.inverse, n.traces
         if size > limits[4]:
-            return LEFT, size, bits, unit, n.inverse, n.traces
+            return LEFT, size, unit, n.inverse, n.traces
         gain = min(gain, last - size)
         first = unit - int(np.ceil((every - _SMALL) / LIMB))
         cut(step, n.shorts, 2.0 ** (exponent - LIMB * (unit - first)))
         if gain < np.inf and every - gain < -limits[0] - limits[5]:
             _move(n, first, length)
-            return LIFTED, size, bits, unit, n.inverse, n.traces
+            return LIFTED, size, unit, n.inverse, n.traces
         _add(t, n, square, first, unit, length)
         top, last = max(first - unit - 1, 0), size
+
+
+@kernel
+def root(
+    packed: Any, copies: Any, t: Any, real: bool, u: Any, z: complex, point: Any, limits: Any, most_lost: float
+) -> Any:
+    """(status of the start, exponents of units, what `lift` returns) at a solution in doubles.
+
+    `copies` are √(copies of the row / copies of the column) at each entry, and half the logarithm of each row's.
+    Bits are added for how far m, or Im m off the real branch, is below what its reads of entries of size 1 add up to,
+    `most_lost` at most.
+    """
+    count, rows = len(u), len(copies[1])
+    column, units = np.empty((2, len(copies[0]))), np.zeros(2 * rows + count + 1, np.int64)
+    inverse = np.empty((count, count), np.complex128)
+    status, share, height = balance(packed, copies[0], copies[1], u, z, column, units[:rows], units[rows : 2 * rows],
+                                    units[2 * rows : 2 * rows + count], inverse)
+    parts = 1 if real else 2
+    solver, start = np.empty((parts * count, parts * count)), np.zeros(parts * (column.shape[1] + count + t.moving) + 1)
+    for part in range(parts):
+        for m in range(column.shape[1]):
+            start[part * column.shape[1] + m] = column[part, m]
+    for e in range(count):
+        unit = 2.0 ** units[2 * rows + e]
+        for part in range(parts):
+            start[parts * column.shape[1] + part * count + e] = (u[e].imag if part else u[e].real) * unit
+        for i in range(count):
+            for part in range(parts):
+                solver[part * count + e, part * count + i] = inverse[e, i].real
+            if parts == 2:
+                solver[e, count + i], solver[count + e, i] = -inverse[e, i].imag, inverse[e, i].imag
+    share = share if real else height
+    limits[0] += min(max(np.floor(-np.log2(share)), 0.0), most_lost) if share > 0 else most_lost
+    if status != REGULAR:
+        return status, units, (STALLED, np.inf, 0, np.zeros(0, np.int32), np.zeros(0, np.int32))
+    return status, units, lift(t, REAL_NUMBERS if real else -1, column[:parts], solver, units, point, start, limits)
 
 
 @kernel
@@ -213,35 +274,48 @@ def _numbers(t: Any, chord: Any, rows: int, gauge: int, length: int, pieces: int
 
 
 @kernel
-def _begin(
-    t: Any, n: Any, square: int, exponents: Any, minus_z: Any, z_exponents: Any, gauge: Any, start: Any, unit: int,
-    length: int,
-) -> None:
+def _begin(t: Any, n: Any, square: int, exponents: Any, point: Any, start: Any, unit: int, length: int) -> None:
     """G and u (and z) as short numbers, a exactly what they give, and the residuals."""
     weights = np.zeros(len(n.weights), np.int64)
     for row in range(len(exponents)):
         place(weights, row, length, unit, t.mantissas, row, exponents[row])
         carry(weights, row, length, 0, length)
     n.weights[:] = weights
-    entries = len(n.inverse) // length
     components = 1 if square == REAL_NUMBERS else 2
     first = unit - int(np.ceil((np.log2(_largest(start, 0)) - _SMALL) / LIMB))
     cut(start, n.shorts, 2.0 ** (LIMB * (first - unit)))
     _move(n, first, length)
-    count = len(n.traces) // length
-    energies, reads, constants = len(t.energy), len(t.reads), len(t.constant)
-    matrix, places = np.zeros(len(n.matrix), np.int64), len(t.places)
+    _matrix(t, n, exponents, point, components, first, unit, length)
+    for i in range(len(t.blocks)):
+        for p in range(t.blocks[i, 1]):
+            n.errors[(t.blocks[i, 0] + p * (t.blocks[i, 1] + 1)) * length + unit] = 1
+    if len(point.gauge):
+        _gauge(n, point.gauge, unit, length)
+        n.errors[len(n.errors) - length + unit] = 1
+    _reads(t, n, first, unit, length, components)
+    _left_product(t, n, square, first, unit, length)
+    for row in range(len(start)):
+        carry(n.errors, row, length, 0, length)
+
+
+@kernel
+def _matrix(
+    t: Any, n: Any, exponents: Any, point: Any, components: int, first: int, unit: int, length: int
+) -> None:
+    """a = C − zP − E(u) from short numbers u (and z)."""
+    entries, traces = len(n.inverse) // length, (len(n.traces) // length - 1) // components
+    energies, reads, constants, places = len(t.energy), len(t.reads), len(t.constant), len(t.places)
+    matrix = np.zeros(len(n.matrix), np.int64)
     for i in range(constants):
         for k in range(length):
             matrix[t.constant[i] * length + k] += n.weights[(energies + reads + i) * length + k]
     for i in range(len(t.point)):
         source = energies + reads + constants + i
-        for part in range(len(minus_z)):
-            place(matrix, part * places + t.point[i], length, unit, minus_z, part,
-                  z_exponents[part] + exponents[source])
-        if len(gauge):
-            accumulate(matrix, t.point[i], n.weights, source, length, unit, n.shorts, len(start) - 1, first, -1)
-    traces = (count - 1) // components
+        for part in range(len(point.minus_z)):
+            place(matrix, part * places + t.point[i], length, unit, point.minus_z, part,
+                  point.exponents[part] + exponents[source])
+        if len(point.gauge):
+            accumulate(matrix, t.point[i], n.weights, source, length, unit, n.shorts, len(n.shorts) - 1, first, -1)
     for part in range(components):
         for i in range(energies):
             accumulate(matrix, part * places + t.energy[i, 0], n.weights, i, length, unit, n.shorts,
@@ -249,16 +323,6 @@ def _begin(
     for row in range(components * places):
         carry(matrix, row, length, 0, length)
     n.matrix[:] = matrix
-    for i in range(len(t.blocks)):
-        for p in range(t.blocks[i, 1]):
-            n.errors[(t.blocks[i, 0] + p * (t.blocks[i, 1] + 1)) * length + unit] = 1
-    if len(gauge):
-        _gauge(n, gauge, unit, length)
-        n.errors[len(n.errors) - length + unit] = 1
-    _reads(t, n, first, unit, length, components)
-    _left_product(t, n, square, first, unit, length)
-    for row in range(len(start)):
-        carry(n.errors, row, length, 0, length)
 
 
 @kernel

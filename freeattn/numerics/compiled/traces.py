@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError
-from freeattn.numerics.compiled.balance import REGULAR, SINGULAR, balance
+from freeattn.numerics.compiled.balance import REGULAR, SINGULAR
 from freeattn.numerics.compiled.equation import CompiledEquation
-from freeattn.numerics.compiled.lifts import LEFT, LIFTED, REAL_NUMBERS, TOO_FINE, Chord, Long, lift
+from freeattn.numerics.compiled.lifts import LEFT, LIFTED, TOO_FINE, Long, Point, lift, root
 from freeattn.numerics.compiled.limbs import LIMB
 from freeattn.numerics.dyson_tables import DysonTables
-from freeattn.numerics.lifting import exponents_of
 from freeattn.numerics.lifting_layout import COMPLEX, REAL, Algebra
 from freeattn.numerics.precise_traces import (
     ADVICE,
@@ -61,76 +60,77 @@ class CompiledTraces(PreciseTraces):
         self._entry_columns = np.concatenate([np.tile(np.arange(b) + f, b) for f, b in zip(
             sparse.first, sparse.sizes, strict=True)])
         self._output_entries = entries(sparse.output.rows, sparse.output.columns).tolist()
-        exact = [pair for part in (sparse.energy, sparse.reads, sparse.constant, sparse.point) for pair in part.exact]
-        mantissas, self._exponents = limbs_of(exact)
+        weights = (sparse.energy, sparse.reads, sparse.constant, sparse.point)
+        mantissas, exponents = limbs_of([pair for part in weights for pair in part.exact])
         self._long = Long(
             blocks, np.stack([row_starts[rows], row_starts[columns], sizes[rows]], axis=1), sparse.moving, mantissas,
+            exponents, np.concatenate([part.doubles for part in weights]), self._units(),
             np.stack([sparse.energy.owner, sparse.sources], axis=1),
             np.stack([sparse.reads.owner, entries(sparse.reads.rows, sparse.reads.columns)], axis=1),
             sparse.constant.owner, sparse.point.owner,
         )
-        weights = [np.array(sector.weight, dtype=float) for sector in tables.sectors]
-        self._roots = np.concatenate([(np.sqrt(w)[:, None] / np.sqrt(w)).ravel() for w in weights])
-        self._copies = np.log2(np.concatenate(weights)) / 2
+        copies = [np.array(sector.weight, dtype=float) for sector in tables.sectors]
+        self._copies = (np.concatenate([(np.sqrt(w)[:, None] / np.sqrt(w)).ravel() for w in copies]),
+                        np.log2(np.concatenate(copies)) / 2)
+
+    def _units(self) -> NDArray[np.int64]:
+        """`Long.units`: what `Units.of_matrix` and `Units.of_inverse` take, and the units of traces."""
+        sparse = self._sparse
+        count = sum(sparse.sizes)
+        traces, none = 2 * count, 2 * count + sparse.count
+
+        def row(part: Any, of_inverse: bool, taken: Any, added: Any) -> Any:
+            first, second = (part.rows, part.columns + count) if of_inverse else (part.rows + count, part.columns)
+            return np.stack([first, second, taken + 0 * first, added + 0 * first], axis=1)
+
+        return np.concatenate([
+            row(sparse.energy, False, traces + sparse.sources, none),
+            row(sparse.reads, True, none, traces + sparse.reads.owner),
+            row(sparse.constant, False, none, none), row(sparse.point, False, none, none),
+        ]).astype(np.int64)
 
     def _solution(self, start: Numbers, z: Any) -> Lifted:
         algebra = COMPLEX if np.iscomplexobj(start) else REAL
-        rounded, rows, count = complex(z), len(self._copies), self._sparse.count
-        column, solver = np.empty((2, len(self._roots))), np.empty((count, count), dtype=np.complex128)
-        units = Units(np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(count, np.int64))
+        rounded, limits = complex(z), self._limits(self._bits)
+        point = Point(*limbs_of([(-m, e) for m, e in place_of(z, algebra)]), abs(rounded), 0, np.zeros(0))
         u = np.ascontiguousarray(start, dtype=np.complex128)
-        status, share, height = balance(self._packed, self._roots, self._copies, u, rounded, column, units.rows,
-                                        units.columns, units.traces, solver)
+        status, units, found = root(
+            self._packed, self._copies, self._long, algebra is REAL, u, rounded, point, limits, self._spare)
         if status != REGULAR:
             raise ConvergenceError("Newton to many digits", None, None, (
                 "a matrix of the equation is singular: ask at another point" if status == SINGULAR else ADVICE))
-        traces = u * np.exp2(units.traces)
-        wanted = self._bits + self._below(height if algebra is COMPLEX else share)
-        place = place_of(z, algebra)
-        if algebra is REAL:
-            return self._found(REAL, units, column[:1], solver.real, traces.real, wanted, place, rounded)
-        parts = np.concatenate([traces.real, traces.imag])
-        turned = np.block([[solver.real, -solver.imag], [solver.imag, solver.real]])
-        return self._found(COMPLEX, units, column, turned, parts, wanted, place, rounded)
+        rows, columns, traces, _ = np.split(units, np.cumsum([*2 * [len(self._copies[1])], len(u)]))
+        return self._lifted(algebra, Units(rows, columns, traces), found, int(limits[0]), rounded)
 
     def _lift(self, start: Start, wanted: int, place: Sequence[Binary], border: Border | None = None) -> Lifted:
-        rows = len(self._copies)
+        assert border is not None  # other roots take the way above
+        rows, units, algebra = len(self._copies[1]), start.system.units, start.algebra
         column = start.column.reshape(-1, rows, rows)[:, self._entry_rows, self._entry_columns]
-        return self._found(start.algebra, start.system.units, column, start.solver, start.traces.ravel(), wanted,
-                           place, start.z, border)
+        numbers = np.concatenate([
+            column.ravel(), start.traces.ravel(), np.zeros(algebra.components * self._sparse.moving),
+            [start.z.real / 2.0**border.unit],
+        ])
+        point = Point(*limbs_of([]), 1.0, border.unit, border.gauge)
+        exponents = np.concatenate([units.rows, units.columns, units.traces, [0]])
+        found = lift(self._long, algebra.square, np.ascontiguousarray(column), np.ascontiguousarray(start.solver),
+                     exponents, point, numbers, self._limits(wanted))
+        return self._lifted(algebra, units, found, wanted, start.z)
 
-    def _found(
-        self, algebra: Algebra, units: Units, column: Real, solver: Real, traces: Real, wanted: int,
-        place: Sequence[Binary], z: complex | float, border: Border | None = None,
+    def _limits(self, wanted: int) -> Real:
+        return np.array([wanted, self._most, ROUNDING_BITS, LEAST_GAIN, NEAR_START, SAFE_BITS], dtype=float)
+
+    def _lifted(
+        self, algebra: Algebra, units: Units, found: tuple[Any, ...], wanted: int, z: complex | float
     ) -> Lifted:
-        sparse, moving = self._sparse, np.zeros(algebra.components * self._sparse.moving)
-        point_units = units.of_matrix(sparse.point) + (0 if border is None else border.unit)
-        exponents = self._exponents + np.concatenate([exponents_of(sparse, units), point_units])
-        size = abs(z) if border is None else 1.0
-        chord = Chord(
-            np.ascontiguousarray(column), *(np.ldexp(part.doubles, shift) for part, shift in (
-                (sparse.energy, units.of_matrix(sparse.energy) - units.traces[sparse.sources]),
-                (sparse.reads, units.of_inverse(sparse.reads) + units.traces[sparse.reads.owner]),
-                (sparse.constant, units.of_matrix(sparse.constant)))),
-            np.ldexp(sparse.point.doubles, point_units) * size, np.ascontiguousarray(solver))
-        gauge = np.zeros(0) if border is None else border.gauge
-        last = 0.0 if border is None else z.real / 2.0**border.unit
-        minus_z, z_exponents = limbs_of([(-m, e) for m, e in place] if border is None else [])
-        status, found, bits, unit, inverse, parts = lift(
-            self._long, chord, REAL_NUMBERS if algebra is REAL else algebra.square, exponents, minus_z, z_exponents,
-            gauge, np.concatenate([column.ravel(), traces, moving, [last]]),
-            np.array([wanted, self._most, ROUNDING_BITS, LEAST_GAIN, NEAR_START, SAFE_BITS], dtype=float))
+        status, size, unit, inverse, parts = found
         if status != LIFTED:
-            raise self._refusal(status, found, wanted, z)
-        length = parts.size // (traces.size + 1)
-        rows, numbers = inverse.reshape(-1, length), parts.reshape(-1, length)
-        entries = len(self._roots)
-        output = [[_integer(rows[part * entries + m]) for m in self._output_entries]
-                  for part in range(algebra.components)]
+            raise self._refusal(status, size, wanted, z)
+        length = parts.size // (algebra.components * self._sparse.count + 1)
+        rows, numbers = inverse.reshape(algebra.components, -1, length), parts.reshape(-1, length)
         return Lifted(
-            units, LIMB * (length - 1 - unit), output,
+            units, LIMB * (length - 1 - unit), [[_integer(part[m]) for m in self._output_entries] for part in rows],
             lambda: [[_integer(row) for row in part] for part in numbers[:-1].reshape(algebra.components, -1, length)],
-            _integer(numbers[-1]) if border else 0,
+            _integer(numbers[-1]),
         )
 
     def _refusal(self, status: int, size: float, wanted: int, z: complex | float) -> Exception:
