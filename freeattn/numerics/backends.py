@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import sys
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,9 +20,10 @@ from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.precise_traces import PreciseTraces
 from freeattn.numerics.trace_equation import TraceEquation
 
-__all__ = ["backend", "precise_traces", "trace_equation"]
+__all__ = ["backend", "precise_traces", "trace_equation", "trace_equation_at_once", "value_proofs"]
 
 VARIABLE = "FREEATTN_BACKEND"
+_COMPILED = "freeattn.numerics.compiled.equation"
 
 
 def backend() -> str:
@@ -47,9 +49,15 @@ def trace_equation(tables: DysonTables) -> TraceEquation:
     """
     if backend() == "numpy":
         return TraceEquation(tables)
-    compiled = importlib.import_module("freeattn.numerics.compiled.equation")  # numba takes most of a second
+    compiled = importlib.import_module(_COMPILED)  # numba takes most of a second
     _announce(compiled.roots)
     return compiled.CompiledEquation(tables)
+
+
+def trace_equation_at_once(tables: DysonTables) -> TraceEquation:
+    """The equation for a few starts: compiled only where its loops are in memory, because they take seconds to load."""
+    loaded = sys.modules.get(_COMPILED)
+    return TraceEquation(tables) if loaded is None or backend() == "numpy" else loaded.CompiledEquation(tables)
 
 
 def precise_traces(tables: DysonTables, equation: TraceEquation, digits: int, guard: int) -> PreciseTraces:
@@ -57,6 +65,13 @@ def precise_traces(tables: DysonTables, equation: TraceEquation, digits: int, gu
     if type(equation) is TraceEquation:
         return PreciseTraces(tables, equation, digits, guard)
     return importlib.import_module("freeattn.numerics.compiled.traces").CompiledTraces(tables, equation, digits, guard)
+
+
+def value_proofs(equation: TraceEquation, tables: DysonTables, width: float) -> Any:
+    """Compiled proofs of values (`compiled.certificates`) for an equation that is compiled itself, None for another."""
+    if type(equation) is TraceEquation:
+        return None
+    return importlib.import_module("freeattn.numerics.compiled.certificates").CompiledProofs(tables, width)
 
 
 @lru_cache(maxsize=1)

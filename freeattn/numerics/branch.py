@@ -25,6 +25,7 @@ Mask = Any  # arrays of truth values, or one of them
 # from the (real) value at the origin: some dozens of rounding errors of 1.1e-16 in the Horner schemes below, whose real
 # constant terms do not touch the imaginary part.
 _NOISE = 1e-13
+_CLEAR = 1e-6  # of an imaginary part: far more than roots are off by that are eigenvalues
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -99,6 +100,8 @@ class BranchTest:
         good: Mask = True
         if not self._psi.constant:  # ψ = 0: the point mass at 0
             good = self._psi.above(delta, self._psi(delta), floor)
+            if good is False:  # one number
+                return False
         if strict:  # a real root with rounding in it is not the complex root of a band
             good &= abs(delta.imag) > _NOISE * abs(delta)
         for leaf in self._leaves:
@@ -109,6 +112,10 @@ class BranchTest:
         for factor in self._factors:
             excess = excess - _angle(factor(delta))
         return good & (abs(excess) < 1.0)  # a multiple of 2π by construction: 0 on the physical branch
+
+    def excludes(self, delta: complex) -> bool:
+        """Whether q is so far from where Im ψ > 0 that rounding of δ changes nothing."""
+        return not (self._psi.constant or self._psi.above(delta, self._psi(delta), -_CLEAR))
 
     @staticmethod
     def _single(leaf: tuple[_Quotient, _Quotient], delta: Numbers, floor: float) -> Mask:

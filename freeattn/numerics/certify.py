@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,17 @@ from freeattn.errors import BranchError, CertificationError, ConvergenceError, I
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
 from freeattn.model.quantities import binary_of
+from freeattn.numerics.backends import trace_equation_at_once, value_proofs
 from freeattn.numerics.certificates import (
     BAND,
+    BRANCHES,
     DYSON,
+    EDGES_NOT_PROVED,
+    EDGES_PROVED,
     FLOATING_POINT,
     GAP,
     LIBRARIES,
+    PROVED,
     UPPER,
     Certificate,
     CertifiedBall,
@@ -36,7 +42,7 @@ from freeattn.numerics.exact_weights import EnclosedWeights
 from freeattn.numerics.exact_words import ExactWords, words_law
 from freeattn.numerics.fold_proofs import ProvedFold, prove_fold, refine_fold
 from freeattn.numerics.folds import Fold, find_fold
-from freeattn.numerics.given_numbers import digits_up_to
+from freeattn.numerics.given_numbers import DOUBLE_DIGITS, digits_up_to
 from freeattn.numerics.network import NetworkEngine
 from freeattn.numerics.real_axis import BAND as IN_BAND
 from freeattn.numerics.real_axis import GAP as IN_GAP
@@ -89,8 +95,7 @@ class Certifier:
     Args:
         words: the exact data of the law.
         mean_one: whether the unit is the one of mean one.
-        equation: the equation in doubles, for starts; made on numpy when there is none yet, because few starts are
-            needed and compiled loops take seconds to load.
+        equation: the equation in doubles, for starts; made when there is none yet.
 
     Raises:
         CertificationError: when the theorem about the physical root does not apply to the equation.
@@ -103,7 +108,7 @@ class Certifier:
         self._weights: dict[int, EnclosedWeights] = {}
         self._systems: dict[int, tuple[System, fmpq]] = {}
         self._balls = TraceBalls(self._enclosed(15).tables())
-        self.equation = equation or TraceEquation(words.tables(0))
+        self.equation = equation or trace_equation_at_once(words.tables(0))
         second = float(words._moments(2, 17)[1])
         self._size = second**0.5
         self._descent = Descent(self.equation, self._size)
@@ -158,6 +163,8 @@ class Certifier:
         """
         system = self.system(digits)[0]
         real = not np.iscomplexobj(start)
+        if not real and digits == DOUBLE_DIGITS and (quick := self._proved_at_once(z, scaled, start)) is not None:
+            return quick
         root = prove(system, start, scaled)
         if not (increasing(system, root) if real else in_cone(system, root)):
             raise CertificationError(
@@ -165,7 +172,9 @@ class Certifier:
                 + ("do not increase" if real else "have no positive definite imaginary part")
             )
         place = UPPER if scaled[1] else (GAP if real else BAND)
-        ball = self._ball(system, root, digits, place)
+        return self._certificate(z, place, self._ball(system, root, digits, place), root.proof.share, digits)
+
+    def _certificate(self, z: Any, place: str, ball: CertifiedBall, share: float, digits: int) -> Certificate:
         density = None
         if place == GAP:
             density = CertifiedBall(ball.midpoint * 0, ball.radius * 0)
@@ -173,9 +182,23 @@ class Certifier:
             context = ball.midpoint.context
             middle = ball.midpoint.imag / context.pi
             density = CertifiedBall(middle, ball.radius / 3 + context.ldexp(abs(middle), 4 - context.prec))
-        return Certificate(
-            z, place, ball, density, PROVED[place], self.assumptions(digits), BRANCHES[place], root.proof.share
-        )
+        return Certificate(z, place, ball, density, PROVED[place], self.assumptions(digits), BRANCHES[place], share)
+
+    def _proved_at_once(self, z: Any, scaled: Pair, start: Numbers) -> Certificate | None:
+        """The certificate by compiled bounds; None where there are none, or they prove too little."""
+        if self._compiled is None or (found := self._compiled(start, scaled)) is None:
+            return None
+        system, per_unit = self.system(DOUBLE_DIGITS)
+        size = found.middle.size
+        radius = (found.radius + 2 * system.width * size) * double_of(per_unit) * (1 + 1e-12)
+        if not radius <= 10.0**-DOUBLE_DIGITS * size * double_of(per_unit):
+            return None
+        ball = ball_of(found.middle, per_unit, radius, DOUBLE_DIGITS, False)
+        return self._certificate(z, UPPER if scaled[1] else BAND, ball, found.share, DOUBLE_DIGITS)
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return value_proofs(self.equation, self._enclosed(DOUBLE_DIGITS).tables(), self.system(DOUBLE_DIGITS)[0].width)
 
     def _ball(self, system: System, root: Root, digits: int, place: str) -> CertifiedBall:
         _, per_unit = self.system(digits)
@@ -277,6 +300,10 @@ class Certifier:
         if near == z:
             return u
         here, there = (near, z) if np.iscomplexobj(u) else (near.real, z.real)
+        if type(self.equation) is not TraceEquation:  # compiled: one call for all steps
+            tangent = self.equation.tangent(self.equation.matrices(u[None], np.array([here])))
+            found, good = self.equation.newton(u + tangent * (there - here), np.array([there]))
+            return np.asarray(found[0]) if good[0] else None
         start = u + self._balls.newton(u, here).tangent * (there - here)
         for _ in range(_NEWTON_STEPS):
             step = self._balls.newton(start, there)
@@ -316,38 +343,6 @@ class Certifier:
             if good[0]:
                 return status, found
         return np.zeros(1, dtype=int), np.zeros((1, self.equation.count), dtype=complex)
-
-
-_ROOT = (
-    "the Dyson equation at z, for all weights in their rational enclosures, the true ones among them, has exactly one "
-    "solution in a polydisc around the computed one, and its derivative there is regular"
-)
-_CONE = "all matrices of traces of that solution have positive definite imaginary part"
-PROVED = {
-    UPPER: (_ROOT, _CONE, "so it is the physical solution (theorem, part a), and m(z) lies in the ball"),
-    BAND: (_ROOT, _CONE,
-           "so it is the limit of the physical solution from above (theorem, part b): m(x + i0) and the density lie in "
-           "their balls, and the law has a positive analytic density near x"),
-    GAP: (_ROOT + ", and it is real", "all its matrices of traces have positive definite derivative in z",
-          "so it is the limit of the physical solution from above (theorem, part c): m(x) lies in the ball, and the "
-          "law has no mass near x"),
-}
-BRANCHES = {
-    UPPER: "cone: positive definite imaginary parts", BAND: "cone: positive definite imaginary parts",
-    GAP: "rising: positive definite derivatives",
-}
-
-
-EDGES_PROVED = (
-    "each ball contains exactly one fold of the equation with its true weights, real and simple",
-    "its matrices of traces change by definite amounts of one sign along the null vector, so it is an end of the "
-    "support: the law has a density c·√|x − edge|·(1 + o(1)), c > 0, on the side of its band, and no mass beside it on "
-    "the other",
-)
-EDGES_NOT_PROVED = (
-    "that no other band exists, and that no gap lies between a left and the next right end",
-    "ends that are no folds: hard edges at 0",
-)
 
 
 def _room(known: Sequence[tuple[float, float]], number: int, side: str) -> float:

@@ -108,31 +108,34 @@ class Tracker:
         Python's numbers: arrays of one cost many times what is computed with them. They raise where arrays hold inf.
         """
         passed, test = [], self.chart.test
-        for root in self.chart.roots(np.array([x]))[0].tolist():
+        for start in self.chart.roots(np.array([x]))[0].tolist():
             try:
-                for _ in range(_POLISH):
-                    root += self.chart.newton_step(root, x)[0]
-                if test is not None and test(root, x, strict=x.imag == 0):
+                if test is None or test.excludes(start):
+                    continue
+                root, _ = self._converged_at(start, x, _POLISH)
+                if test(root, x, strict=x.imag == 0):
                     passed.append(root)
             except (ArithmeticError, ValueError):
                 continue
-        if len(passed) != 1:
+        if len(passed) != 1 or test is None:
             return None
         try:
-            delta, converged = self._converged_at(passed[0], x)
-            return delta if converged and test is not None and test(delta, x, strict=x.imag == 0) else None
+            delta, converged = self._converged_at(passed[0], x, _STEPS)
+            moved = delta != passed[0]
+            return delta if converged and (not moved or test(delta, x, strict=x.imag == 0)) else None
         except (ArithmeticError, ValueError):
             return None
 
-    def _converged_at(self, delta: complex, x: complex) -> tuple[complex, bool]:
+    def _converged_at(self, delta: complex, x: complex, steps: int) -> tuple[complex, bool]:
         """`newton` at one point."""
-        best = np.inf
-        for _ in range(_STEPS):
+        best, residual = np.inf, np.inf
+        for k in range(steps + 1):
             step, residual = self.chart.newton_step(delta, x)
-            if residual <= TOLERANCE / 100 or (residual >= best and best <= TOLERANCE):
+            if k == steps or residual <= TOLERANCE / 100 or (residual >= best and best <= TOLERANCE):
                 break
             best, delta = min(best, residual), delta + step
-        step, residual = self.chart.newton_step(delta, x)
+        if residual <= TOLERANCE:
+            return delta, True
         reachable = max(TOLERANCE, _ROUNDING * abs(delta * self.chart.point(delta)[1]))
         return delta, residual <= min(reachable, _WORST)
 
