@@ -110,7 +110,8 @@ def to_doubles(polynomial: fmpq_poly) -> NDArray[np.float64]:
 def horner(coefficients: Sequence[float], q: Any) -> Any:
     """Σ coefficients[k] q^k, for arrays and for single numbers."""
     if len(coefficients) == 1:
-        return np.full(q.shape, coefficients[0], dtype=q.dtype) if isinstance(q, np.ndarray) else q * 0 + coefficients[0]
+        only = coefficients[0]
+        return np.full(q.shape, only, dtype=q.dtype) if isinstance(q, np.ndarray) else q * 0 + only
     total = q * coefficients[-1]
     for coefficient in coefficients[-2:0:-1]:
         total = (total + coefficient) * q

@@ -132,7 +132,7 @@ class PreciseTraces:
         traces = np.stack([fold.traces, frame.direction]) / sizes
         turned = self._sparse.turned(system, traces[1])
         begin = Start(DUAL, system, np.concatenate([system.inverse, turned]), solver, traces, fold.x)
-        lifted = self._lift(begin, self._bits, [(1, unit)], Border(unit, frame.gauge * sizes))
+        lifted = self._lift_fold(begin, Border(unit, frame.gauge * sizes))
         return self._number(lifted.point, unit - lifted.bits), self._unknowns(lifted)[0]
 
     # Small steps -----------------------------------------------------------------------------------------------
@@ -147,6 +147,9 @@ class PreciseTraces:
         _lifted(lifting, chord, wanted, start.z)
         return Lifted(start.system.units, lifting.bits, [lifting.inverse[places].tolist() for places in layout.output],
                       lambda: lifting.traces.tolist(), lifting.point)
+
+    def _lift_fold(self, start: Start, border: Border) -> Lifted:
+        return self._lift(start, self._bits, [(1, border.unit)], border)
 
     def _layout(self, algebra: Algebra) -> Layout:
         if algebra not in self._layouts:

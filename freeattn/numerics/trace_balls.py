@@ -26,7 +26,9 @@ from freeattn.numerics.array_balls import TINY, Ball, positive_definite, product
 from freeattn.numerics.dyson_tables import DysonTables, Read
 from freeattn.numerics.enclosures import double_of, exactly
 
-__all__ = ["GOOD_DEFECT", "LARGEST_DEFECT", "MOST_BALANCING", "Contraction", "Step", "TraceBalls", "contraction", "solution"]
+__all__ = [
+    "GOOD_DEFECT", "LARGEST_DEFECT", "MOST_BALANCING", "Contraction", "Step", "TraceBalls", "contraction", "solution",
+]
 
 Numbers = NDArray[Any]
 Real = NDArray[np.float64]

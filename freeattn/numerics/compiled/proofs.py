@@ -1,7 +1,8 @@
 """A proof of one value in doubles, compiled: the bounds of `trace_balls` and `root_proofs` for complex unknowns.
 
 The same statements are proved with the same bounds. Only the residual is another: F(ũ) and H = 1 − AĜ are sums of
-products in pairs of doubles instead of integers. Everything is in units of the natural sizes of the unknowns. A value that is not finite makes every comparison fail.
+products in pairs of doubles instead of integers. Everything is in units of the natural sizes of the unknowns. A value
+that is not finite makes every comparison fail.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def prove_value(t: Any, x: Any, u: Any, z: complex, z_low: complex, found: Any) 
         if omega <= (1 - contracted) * wide * (1 - relative(1)):
             _value(inverse, b, values, errors, disturbed[count], omega / (1 - contracted), found)
             found[7] = contracted
-            return _in_cone(t, x, w, b.inverse)
+            return _in_cone(x, w, b.inverse)
     return False
 
 
@@ -305,7 +306,7 @@ def _value(inverse: Any, b: Any, values: Any, errors: Any, disturbed: float, rea
 
 
 @kernel
-def _in_cone(t: Any, x: Any, w: Any, radius: Any) -> bool:
+def _in_cone(x: Any, w: Any, radius: Any) -> bool:
     """Whether all matrices of traces have a positive definite imaginary part, proved."""
     g, middle, around = w.entries[G], np.zeros(len(x.roots)), np.zeros(len(x.roots))
     for i in range(len(x.shares)):

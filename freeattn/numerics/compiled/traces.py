@@ -102,8 +102,7 @@ class CompiledTraces(PreciseTraces):
         rows, columns, traces, _ = np.split(units, np.cumsum([*2 * [len(self._copies[1])], len(u)]))
         return self._lifted(algebra, Units(rows, columns, traces), found, int(limits[0]), rounded)
 
-    def _lift(self, start: Start, wanted: int, place: Sequence[Binary], border: Border | None = None) -> Lifted:
-        assert border is not None  # other roots take the way above
+    def _lift_fold(self, start: Start, border: Border) -> Lifted:
         rows, units, algebra = len(self._copies[1]), start.system.units, start.algebra
         column = start.column.reshape(-1, rows, rows)[:, self._entry_rows, self._entry_columns]
         numbers = np.concatenate([
@@ -113,8 +112,8 @@ class CompiledTraces(PreciseTraces):
         point = Point(*limbs_of([]), 1.0, border.unit, border.gauge)
         exponents = np.concatenate([units.rows, units.columns, units.traces, [0]])
         found = lift(self._long, algebra.square, np.ascontiguousarray(column), np.ascontiguousarray(start.solver),
-                     exponents, point, numbers, self._limits(wanted))
-        return self._lifted(algebra, units, found, wanted, start.z)
+                     exponents, point, numbers, self._limits(self._bits))
+        return self._lifted(algebra, units, found, self._bits, start.z)
 
     def _limits(self, wanted: int) -> Real:
         return np.array([wanted, self._most, ROUNDING_BITS, LEAST_GAIN, NEAR_START, SAFE_BITS], dtype=float)
