@@ -79,6 +79,6 @@ def _announce(kernel: Any) -> None:
     """One line when the loops will be compiled: nobody should wait for a minute without a word."""
     if not any(Path(kernel.stats.cache_path).glob("*.nbi")):
         logging.getLogger("freeattn").warning(
-            "compiling the loops of the extra \"fast\": about a minute, once for each installation "
+            "compiling the loops of the extra \"fast\": a minute or two, once for each installation "
             "(%s=numpy does without)", VARIABLE,
         )

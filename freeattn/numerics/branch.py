@@ -79,8 +79,10 @@ def centered(function: RationalFunction, unit: fmpq, origin: fmpq) -> tuple[fmpq
 
 
 class BranchTest:
-    """Test at q = origin + δ; `test(delta, x)` is True where q is the physical root at spectral point x̄, for arrays and for one
-    number."""
+    """Test at q = origin + δ: `test(delta, x)` is True where q is the physical root at spectral point x̄.
+
+    For arrays, and for single numbers.
+    """
 
     def __init__(self, branch: CompiledBranch, psi: RationalFunction, origin: fmpq) -> None:
         self._leaves = tuple(self._leaf(leaf, origin) for leaf in branch.leaves)

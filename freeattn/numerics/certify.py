@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -11,11 +10,11 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
-from freeattn.errors import BranchError, CertificationError, ConvergenceError, InputError, NotCoveredError
+from freeattn.errors import BranchError, CertificationError, ConvergenceError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
-from freeattn.model.quantities import binary_of
-from freeattn.numerics.backends import trace_equation_at_once, value_proofs
+from freeattn.model.precision import new_context
+from freeattn.numerics.backends import precise_traces, trace_equation_at_once, value_proofs
 from freeattn.numerics.certificates import (
     BAND,
     BRANCHES,
@@ -34,16 +33,19 @@ from freeattn.numerics.certificates import (
     ball_of,
 )
 from freeattn.numerics.descent import Descent
-from freeattn.numerics.enclosures import double_of, rounded
+from freeattn.numerics.dyson_tables import mapped
+from freeattn.numerics.enclosures import double_of, exactly, rounded
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import ExactSide
+from freeattn.numerics.exact_points import exact_pair
 from freeattn.numerics.exact_traces import ExactTraces, Pair
 from freeattn.numerics.exact_weights import EnclosedWeights
 from freeattn.numerics.exact_words import ExactWords, words_law
-from freeattn.numerics.fold_proofs import ProvedFold, prove_fold, refine_fold
+from freeattn.numerics.fold_proofs import ProvedFold, place_fold, prove_fold, refine_fold
 from freeattn.numerics.folds import Fold, find_fold
 from freeattn.numerics.given_numbers import DOUBLE_DIGITS, digits_up_to
 from freeattn.numerics.network import NetworkEngine
+from freeattn.numerics.polynomials import to_context
 from freeattn.numerics.real_axis import BAND as IN_BAND
 from freeattn.numerics.real_axis import GAP as IN_GAP
 from freeattn.numerics.real_axis import Axis
@@ -56,14 +58,12 @@ __all__ = ["Certifier", "certifier_of"]
 
 MOST_DIGITS = 200  # residuals are handed on as doubles: their size stays far from underflow
 _GUARD_DIGITS = 30
+_FEW_DIGITS = 80  # that few rounds of refinement reach
 _ROUNDS = 30  # of refinement; each gains ten digits or so
 _REMEMBERED = 256  # solutions from which others start
 _NEWTON_STEPS = 8  # from there
 _SETTLED = 1e-10  # relative: the last step of Newton's method, after which rounding is left
 _NEAR = 0.2  # relative distance of a remembered point that may serve as a start
-
-_SMALLEST = fmpq(1, 10**300)  # of a part of z that is not 0: the middle of a ball is also a double
-_LARGEST_EXPONENT = 10_000  # of a number as it is written: larger ones take memory before they are seen to be too large
 
 _BESIDE = (1e-4, 1e-2, 1e-6)  # of the room beside an edge
 _BESIDE_ZERO = 1e-5  # of the size of the law
@@ -115,6 +115,7 @@ class Certifier:
         self.axis = Axis(self.equation, self._descent)
         self._known: list[tuple[complex, Numbers]] = []
         self._folds: dict[tuple[int, str], Fold] = {}
+        self._precise: dict[int, Any] = {}
 
     def _enclosed(self, digits: int) -> EnclosedWeights:
         if digits not in self._weights:
@@ -145,7 +146,7 @@ class Certifier:
             InputError: for what is not a finite number.
         """
         digits = digits_up_to(MOST_DIGITS, digits)
-        given = _pair(z)
+        given = exact_pair(z)
         per_unit = self.system(digits)[1]
         upper = (given[0] * per_unit, abs(given[1]) * per_unit)
         report = self._from_any_start(z, upper, digits)
@@ -246,15 +247,29 @@ class Certifier:
         system, per_unit = self.system(digits)
         if fold.right_end != (side == "right"):
             raise CertificationError(f"the fold is proved to be the other end of a band than the {side} one")
-        for _ in range(_ROUNDS):
+        for number in range(_ROUNDS):
             edge = fold.edge
             size = edge.middle.size
             radius = (edge.radius + 2 * system.width * size) * (1 + 1e-12)
             if radius <= 10.0**-digits * size:
                 ball = ball_of(edge.middle, 1 / per_unit, radius / double_of(per_unit), digits, True)
                 return CertifiedEdge(ball, side, fold.proof.share)
-            fold = refine_fold(system, fold)
+            fold = self._placed(fold, digits) if number == 0 and digits > _FEW_DIGITS else refine_fold(system, fold)
         raise CertificationError(f"the edge is proved, but not to {digits} digits: radius {radius:.3g}")
+
+    def _placed(self, fold: ProvedFold, digits: int) -> ProvedFold:
+        """The fold at a place to all digits at once where loops are compiled, else one step further."""
+        system = self.system(digits)[0]
+        if type(self.equation) is not TraceEquation:
+            if digits not in self._precise:
+                context = new_context(digits + _GUARD_DIGITS)
+                tables = mapped(self._enclosed(digits).tables(), lambda v: to_context(exactly(v).middle, context))
+                self._precise[digits] = precise_traces(tables, self.equation, digits, _GUARD_DIGITS)
+            try:
+                return place_fold(system, fold, self._precise[digits].fold_numbers(fold.start))
+            except (BranchError, ConvergenceError, CertificationError):
+                pass
+        return refine_fold(system, fold)
 
     def _fold(self, x: float, room: float) -> Fold:
         """The fold at an edge that is known in doubles, from the real branch beside it; `room` is signed."""
@@ -354,36 +369,3 @@ def _room(known: Sequence[tuple[float, float]], number: int, side: str) -> float
         end = known[number - 1][1] if number else -np.inf
     width = known[number][1] - known[number][0]
     return float(np.sign(end - here) * min(1.0, abs(end - here) / abs(here), width / abs(here)))
-
-
-def _pair(value: Any) -> Pair:
-    """Real and imaginary part, exactly: int, Fraction, double, complex, decimal string, mpmath or sympy rational."""
-    found = _parts(value)
-    if any(part and not _SMALLEST <= abs(part) <= 1 / _SMALLEST for part in found):
-        raise InputError("z", value, "a number whose parts are 0 or between 10^-300 and 10^300")
-    return found
-
-
-def _parts(value: Any) -> Pair:
-    try:
-        if isinstance(value, (str, Fraction)) or hasattr(value, "numerator"):
-            return _rational(value), fmpq(0)
-        if hasattr(value, "is_Rational") and value.is_Rational:
-            return fmpq(int(value.p), int(value.q)), fmpq(0)
-        return _rational(value.real), _rational(value.imag)
-    except (TypeError, ValueError, OverflowError, AttributeError, ZeroDivisionError):
-        raise InputError("z", value, "one finite number") from None
-
-
-def _rational(value: Any) -> fmpq:
-    if hasattr(value, "_mpf_"):
-        mantissa, exponent = binary_of(value)
-        if (not mantissa and exponent) or abs(exponent) > _LARGEST_EXPONENT:
-            raise ValueError("not finite, or out of range")
-        exact = Fraction(mantissa) * Fraction(2) ** exponent
-    else:
-        power = value.lower().partition("e")[2] if isinstance(value, str) else ""
-        if abs(int(power or 0)) > _LARGEST_EXPONENT:
-            raise ValueError("out of range")
-        exact = Fraction(value) if isinstance(value, (str, int, Fraction, float)) else Fraction(float(value))
-    return fmpq(exact.numerator, exact.denominator)

@@ -59,13 +59,14 @@ class Border(NamedTuple):
 
 class Lifted(NamedTuple):
     """A root in integers, in units of 2^−bits: the entries of G that m is read from and u, component by component; z
-    where it is an unknown."""
+    where it is an unknown. `inverse` has all entries of G, sector by sector, where they are at hand."""
 
     units: Units
     bits: int
     output: list[list[int]]
     traces: Callable[[], list[list[int]]]
     point: int
+    inverse: Callable[[], list[list[int]]] | None = None
 
 
 class PreciseTraces:
@@ -118,9 +119,13 @@ class PreciseTraces:
         """
         return self.fold_traces(fold)[0]
 
-    @np.errstate(all="ignore")
     def fold_traces(self, fold: Fold) -> tuple[Any, list[Any]]:
         """The edge and the unknowns there; errors as for `stieltjes`."""
+        lifted = self._lifted_fold(fold)
+        return self._number(lifted.point, int(np.frexp(fold.x)[1]) - lifted.bits), self._unknowns(lifted)[0]
+
+    @np.errstate(all="ignore")
+    def _lifted_fold(self, fold: Fold) -> Lifted:
         count, unit = self._sparse.count, int(np.frexp(fold.x)[1])
         system = self._balanced(fold.traces, fold.x)
         sizes = np.exp2(-system.units.traces.astype(float))
@@ -132,8 +137,7 @@ class PreciseTraces:
         traces = np.stack([fold.traces, frame.direction]) / sizes
         turned = self._sparse.turned(system, traces[1])
         begin = Start(DUAL, system, np.concatenate([system.inverse, turned]), solver, traces, fold.x)
-        lifted = self._lift_fold(begin, Border(unit, frame.gauge * sizes))
-        return self._number(lifted.point, unit - lifted.bits), self._unknowns(lifted)[0]
+        return self._lift_fold(begin, Border(unit, frame.gauge * sizes))
 
     # Small steps -----------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ def balance(
 ) -> Any:
     """(status, share of m in the sum of moduli that it is read as, that of Im m).
 
-    column ← real and imaginary part of G; rows, columns, traces ← exponents of the units; solver ← the inverse Jacobian.
+    column ← real and imaginary part of G; rows, columns, traces ← exponents of units; solver ← the inverse Jacobian.
     `roots` has √(copies of the row / copies of the column) at each entry, `copies` half the logarithm of each row's.
     """
     w = workspace(t, len(u))

@@ -13,7 +13,7 @@ from freeattn.numerics.array_balls import slack
 from freeattn.numerics.compiled.packed import ENERGY, OUTPUT, PRODUCTS, READS, around, packed
 from freeattn.numerics.compiled.pairs import MOST_TERMS
 from freeattn.numerics.compiled.proofs import Lower, prove_value
-from freeattn.numerics.dyson_tables import DysonTables, SectorTable
+from freeattn.numerics.dyson_tables import DysonTables, mapped
 from freeattn.numerics.enclosures import double_of, exactly
 from freeattn.numerics.exact_traces import Dyadic, Pair, up
 
@@ -44,7 +44,7 @@ class CompiledProofs:
     """
 
     def __init__(self, tables: DysonTables, width: float) -> None:
-        high = _in_doubles(tables)
+        high = mapped(tables, lambda value: double_of(exactly(value).middle))
         self._tables = packed(high)
         first = np.cumsum([0, *(len(sector.weight) ** 2 for sector in tables.sectors)])
         energy, reads, output, products = (
@@ -88,30 +88,8 @@ def _both(value: fmpq) -> tuple[float, float]:
     return high, double_of(value - fmpq(*high.as_integer_ratio()))
 
 
-def _middle(value: Any) -> fmpq:
-    enclosure = exactly(value)
-    return (enclosure.low + enclosure.high) / 2
-
-
 def _lows(values: Any) -> Real:
-    return np.array([_both(_middle(value))[1] for value in values], dtype=float)
-
-
-def _in_doubles(tables: DysonTables) -> DysonTables:
-    """The middles of all enclosures, each rounded once."""
-    def high(value: Any) -> float:
-        return double_of(_middle(value))
-
-    def array(values: Numbers) -> Real:
-        return np.array([high(value) for value in values.ravel()], dtype=float).reshape(values.shape)
-
-    return DysonTables(
-        tuple(SectorTable(array(s.constant), array(s.point), s.sources, array(s.energy), array(s.weight))
-              for s in tables.sectors),
-        tuple(tuple(read._replace(coefficient=high(read.coefficient)) for read in sums) for sums in tables.reads),
-        tuple(read._replace(coefficient=high(read.coefficient)) for read in tables.output),
-        tuple(tuple((k, high(weight)) for k, weight in average) for average in tables.averages),
-    )
+    return np.array([_both(exactly(value).middle)[1] for value in values], dtype=float)
 
 
 def _derivatives(tables: DysonTables, first: Index) -> tuple[Index, Real]:

@@ -1,8 +1,8 @@
 """Long fixed-point numbers for kernels: limbs of 26 bits with signs, and products with short numbers.
 
-A number is Σ_k limb_k·2^(26·(unit − k)), limbs between −2^25 and 2^25, so that some thousand products of two of them add
-up in 64 bits. Many numbers of one length stand after one another in one vector. A short number is a few limbs of which
-the first stands at some place k. What falls below the last limb is left out.
+A number is Σ_k limb_k·2^(26·(unit − k)), limbs between −2^25 and 2^25: thousands of products of two of them add up in
+64 bits. Many numbers of one length stand after one another in one vector. A short number is a few limbs of which the
+first stands at some place k. What falls below the last limb is left out.
 """
 
 from __future__ import annotations

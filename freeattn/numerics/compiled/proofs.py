@@ -94,7 +94,7 @@ def prove_value(t: Any, x: Any, u: Any, z: complex, z_low: complex, found: Any) 
     values, errors, disturbed = np.empty(count, np.complex128), np.empty(count), np.empty(count + 1)
     for share in WIDTHS:
         wide = share * (WIDER * first + NARROWEST)
-        spread = _spread(t, x, w, sizes, wide * (1 + relative(1)), z)
+        spread = _spread(t, x, sizes, wide * (1 + relative(1)), z)
         if not _inverses(t, x, w, spread, b.inverse):
             return False
         _derivatives(t, x, w, sizes, b)
@@ -115,7 +115,7 @@ def prove_value(t: Any, x: Any, u: Any, z: complex, z_low: complex, found: Any) 
 
 
 @kernel
-def _spread(t: Any, x: Any, w: Any, sizes: Any, wide: float, z: complex) -> Any:
+def _spread(t: Any, x: Any, sizes: Any, wide: float, z: complex) -> Any:
     """How far entries of A move over the polydisc and by rounding of z."""
     spread, around = np.zeros(t.fixed.shape[1]), modulus(z) * 2 * UNIT + TINY
     for m in range(len(spread)):
@@ -302,7 +302,7 @@ def _value(inverse: Any, b: Any, values: Any, errors: Any, disturbed: float, rea
     found[6] = (radius + disturbed + found[6] + relative(1) * (abs(found[4]) + abs(found[5]))) * (1 + terms)
 
 
-# The branch ------------------------------------------------------------------------------------------------------------
+# The branch ----------------------------------------------------------------------------------------------------------
 
 
 @kernel

@@ -14,6 +14,8 @@ from freeattn.numerics.compiled.equation import CompiledEquation
 from freeattn.numerics.compiled.lifts import LEFT, LIFTED, TOO_FINE, Long, Point, lift, root
 from freeattn.numerics.compiled.limbs import LIMB
 from freeattn.numerics.dyson_tables import DysonTables
+from freeattn.numerics.fold_proofs import FoldNumbers
+from freeattn.numerics.folds import Fold
 from freeattn.numerics.lifting_layout import COMPLEX, REAL, Algebra
 from freeattn.numerics.precise_traces import (
     ADVICE,
@@ -129,8 +131,19 @@ class CompiledTraces(PreciseTraces):
         return Lifted(
             units, LIMB * (length - 1 - unit), [[_integer(part[m]) for m in self._output_entries] for part in rows],
             lambda: [[_integer(row) for row in part] for part in numbers[:-1].reshape(algebra.components, -1, length)],
-            _integer(numbers[-1]),
+            _integer(numbers[-1]), lambda: [[_integer(row) for row in part] for part in rows],
         )
+
+    def fold_numbers(self, fold: Fold) -> FoldNumbers:
+        """All numbers of a fold; errors as for `fold`."""
+        lifted = self._lifted_fold(fold)
+        units, bits = lifted.units, lifted.bits
+        entries = (-bits - units.rows[self._entry_rows] - units.columns[self._entry_columns]).tolist()
+        traces = (-bits - units.traces).tolist()
+        assert lifted.inverse is not None
+        g, turned = ([*zip(part, entries, strict=True)] for part in lifted.inverse())
+        u, phi = ([*zip(part, traces, strict=True)] for part in lifted.traces())
+        return FoldNumbers((lifted.point, int(np.frexp(fold.x)[1]) - bits), u, phi, g, turned)
 
     def _refusal(self, status: int, size: float, wanted: int, z: complex | float) -> Exception:
         if status == LEFT:
