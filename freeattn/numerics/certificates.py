@@ -26,8 +26,8 @@ DYSON = Assumption(
     "chapters 9 and 10; docs/certificates.md",
 )
 FLOATING_POINT = Assumption(
-    "IEEE arithmetic", "doubles round to nearest, each operation by itself, and matrix products are sums of products in "
-    "some order (no fast multiplication of Strassen's kind)",
+    "IEEE arithmetic", "doubles round to nearest, each operation by itself, and matrix products are sums of products "
+    "in some order (no fast multiplication of Strassen's kind)",
     "N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 3",
 )
 LIBRARIES = Assumption(

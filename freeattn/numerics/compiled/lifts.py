@@ -14,6 +14,7 @@ import numpy as np
 from freeattn.numerics.compiled.balance import REGULAR, balance
 from freeattn.numerics.compiled.limbs import LIMB, accumulate, carry, cut, leading, place
 from freeattn.numerics.compiled.scalars import kernel
+from freeattn.numerics.compiled.steps import Chord, correction, largest, magnification
 from freeattn.numerics.lifting import LEADING_BITS, SHORT_BITS
 
 __all__ = ["LEFT", "LIFTED", "REAL_NUMBERS", "STALLED", "TOO_FINE", "Long", "Point", "lift", "root"]
@@ -50,18 +51,6 @@ class Long(NamedTuple):
     reads: Any
     constant: Any
     point: Any
-
-
-class _Chord(NamedTuple):
-    """The equation at one point in doubles, in balanced units: G, coefficients (those of z in the unit of z), and the
-    inverse of the Jacobian in all components of u, and of z where that is an unknown."""
-
-    column: Any
-    energy: Any
-    reads: Any
-    constant: Any
-    point: Any
-    solver: Any
 
 
 class _Numbers(NamedTuple):
@@ -102,9 +91,9 @@ def lift(t: Any, square: int, column: Any, solver: Any, units: Any, point: Any, 
         shift += point.unit if i >= ends[2] else 0
         exponents[i] += shift
         doubles[i] = t.doubles[i] * 2.0**shift * (point.size if i >= ends[2] else 1.0)
-    chord = _Chord(column, doubles[: ends[0]], doubles[ends[0] : ends[1]], doubles[ends[1] : ends[2]],
+    chord = Chord(column, doubles[: ends[0]], doubles[ends[0] : ends[1]], doubles[ends[1] : ends[2]],
                    doubles[ends[2] :], solver)
-    magnified, spread = _magnification(t, chord, len(gauge) > 0)
+    magnified, spread = magnification(t, chord, len(gauge) > 0)
     lost = np.floor(np.log2(magnified)) if magnified < np.inf else limits[1]
     bits = int(limits[0] + limits[2] + lost)
     if bits > limits[1]:
@@ -118,12 +107,12 @@ def lift(t: Any, square: int, column: Any, solver: Any, units: Any, point: Any, 
     enough, last, gain, top = -limits[0] - lost, np.inf, np.inf, 0
     while True:
         top = _first(n, length, top)
-        largest = _residual(n, residual, length, top, window)
-        if largest == 0 or np.log2(largest) + LIMB * (unit - top) <= enough:
+        most = _residual(n, residual, length, top, window)
+        if most == 0 or np.log2(most) + LIMB * (unit - top) <= enough:
             return LIFTED, last, unit, n.inverse, n.traces
         exponent = LIMB * (unit - top)
-        _correction(t, chord, square, residual, step)
-        every, size = _largest(step, 0), _largest(step, chord.column.size)
+        correction(t, chord, square, residual, step)
+        every, size = largest(step, 0), largest(step, chord.column.size)
         every, size = np.log2(every) + exponent, (np.log2(size) if size > 0 else -np.inf) + exponent
         if not (size < last - limits[3] and every <= LIMB * (unit - 1)):
             return STALLED, size, unit, n.inverse, n.traces
@@ -176,16 +165,6 @@ def root(
 
 
 @kernel
-def _largest(values: Any, low: int) -> float:
-    """The largest modulus from `low` on; not-a-number counts as infinite."""
-    found = 0.0
-    for i in range(low, len(values)):
-        size = abs(values[i])
-        found = max(found, size) if size < np.inf else np.inf
-    return found
-
-
-@kernel
 def _first(n: Any, length: int, low: int) -> int:
     """The first limb at which a residual is not 0."""
     rows = len(n.errors) // length
@@ -201,50 +180,7 @@ def _residual(n: Any, residual: Any, length: int, top: int, window: int) -> floa
     """residual ← the leading digits in the unit of the limb `top`; returns the largest modulus."""
     for row in range(len(residual)):
         residual[row] = leading(n.errors, row, length, top, window)
-    return _largest(residual, 0)
-
-
-@kernel
-def _magnification(t: Any, chord: Any, bordered: bool) -> Any:
-    """(how many times the largest residual a correction may be, bits below the largest entry at which entries matter).
-
-    A product of norms: of G from both sides, of the reads, of E (and of z), of the solver.
-    """
-    column = chord.column
-    left = right = reads = energy = solver = 0.0
-    for i in range(len(t.blocks)):
-        start, size = t.blocks[i, 0], t.blocks[i, 1]
-        for p in range(size):
-            row = across = 0.0
-            for q in range(size):
-                for part in range(len(column)):
-                    row += abs(column[part, start + p * size + q])
-                    across += abs(column[part, start + q * size + p])
-            left, right = max(left, row), max(right, across)
-    reads, energy = _run(t.reads[:, 0], chord.reads), _run(t.energy[:, 0], chord.energy)
-    if bordered:
-        energy += _largest(chord.point, 0)
-    for i in range(len(chord.solver)):
-        total = 0.0
-        for j in range(len(chord.solver)):
-            total += abs(chord.solver[i, j])
-        solver = max(solver, total)
-    traces = solver * (1 + reads * left * (1 + right))
-    spread = 0
-    for norm in (reads, energy):
-        if norm > 0:
-            spread += max(int(np.log2(norm)) + 1, 0)
-    return max(traces, left * (1 + right * (1 + energy * traces))), spread
-
-
-@kernel
-def _run(owners: Any, values: Any) -> float:
-    """The largest sum of moduli over a run of one owner."""
-    found = total = 0.0
-    for i in range(len(values)):
-        total = abs(values[i]) + (total if i and owners[i] == owners[i - 1] else 0.0)
-        found = max(found, total)
-    return found
+    return largest(residual, 0)
 
 
 @kernel
@@ -255,8 +191,8 @@ def _headroom(t: Any, chord: Any, start: Any) -> int:
         matrix[t.energy[i, 0]] += abs(chord.energy[i])
     size = 1.0
     for part in (matrix, chord.reads, chord.constant, chord.point):
-        size += _largest(part, 0)
-    return 2 + int(np.ceil((np.log2(size) + 2 * np.log2(1 + _largest(start, 0))) / LIMB))
+        size += largest(part, 0)
+    return 2 + int(np.ceil((np.log2(size) + 2 * np.log2(1 + largest(start, 0))) / LIMB))
 
 
 @kernel
@@ -282,7 +218,7 @@ def _begin(t: Any, n: Any, square: int, exponents: Any, point: Any, start: Any, 
         carry(weights, row, length, 0, length)
     n.weights[:] = weights
     components = 1 if square == REAL_NUMBERS else 2
-    first = unit - int(np.ceil((np.log2(_largest(start, 0)) - _SMALL) / LIMB))
+    first = unit - int(np.ceil((np.log2(largest(start, 0)) - _SMALL) / LIMB))
     cut(start, n.shorts, 2.0 ** (LIMB * (first - unit)))
     _move(n, first, length)
     _matrix(t, n, exponents, point, components, first, unit, length)
@@ -433,78 +369,3 @@ def _add(t: Any, n: Any, square: int, first: int, unit: int, length: int) -> Non
     _move(n, first, length)
     for row in range(rows):
         carry(n.errors, row, length, max(first - unit - 1, 0), length)
-
-
-# Doubles -------------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def _correction(t: Any, chord: Any, square: int, residual: Any, step: Any) -> None:
-    """step ← one step of the chord method, as in `chord`."""
-    components, entries = chord.column.shape
-    traces, count = components * entries, (len(residual) - 1) // components - entries - t.moving
-    changes = traces + components * count
-    rest, known = np.empty((components, entries)), np.empty((components, entries))
-    _without(t, chord, square, residual, residual, rest)
-    _times(t, chord, square, rest, known)
-    right = np.zeros(len(chord.solver))
-    for part in range(components):
-        for e in range(count):
-            right[part * count + e] = residual[traces + part * count + e]
-        for i in range(len(t.reads)):
-            right[part * count + t.reads[i, 0]] += chord.reads[i] * known[part, t.reads[i, 1]]
-    if len(right) > components * count:
-        right[components * count] = residual[len(residual) - 1]
-    for i in range(len(residual)):
-        step[i] = residual[i]
-    for i in range(len(right)):
-        total = 0.0
-        for j in range(len(right)):
-            total += chord.solver[i, j] * right[j]
-        step[traces + i if i < components * count else len(step) - 1] = total
-    for part in range(components):
-        for i in range(len(t.energy)):
-            step[changes + part * t.moving + t.energy[i, 0]] -= (
-                chord.energy[i] * step[traces + part * count + t.energy[i, 1]])
-    if len(right) > components * count:
-        for i in range(len(t.point)):
-            step[changes + t.point[i]] -= chord.point[i] * step[len(step) - 1]
-    _without(t, chord, square, residual, step, rest)
-    _times(t, chord, square, rest, known)
-    for part in range(components):
-        for m in range(entries):
-            step[part * entries + m] = known[part, m]
-
-
-@kernel
-def _without(t: Any, chord: Any, square: int, residual: Any, changes: Any, rest: Any) -> None:
-    """rest ← R − δa·G."""
-    components, entries = chord.column.shape
-    first = len(changes) - 1 - components * t.moving
-    for part in range(components):
-        for m in range(entries):
-            rest[part, m] = residual[part * entries + m]
-    for left in range(components):
-        for right in range(components):
-            sign = -square if left and right else -1
-            for i in range(t.moving):
-                change = sign * changes[first + left * t.moving + i]
-                for j in range(t.places[i, 2]):
-                    rest[left ^ right, t.places[i, 0] + j] += change * chord.column[right, t.places[i, 1] + j]
-
-
-@kernel
-def _times(t: Any, chord: Any, square: int, rest: Any, found: Any) -> None:
-    """found ← G·rest."""
-    components, column = len(rest), chord.column
-    found[:] = 0.0
-    for left in range(components):
-        for right in range(components):
-            sign = square if left and right else 1
-            for i in range(len(t.blocks)):
-                start, size = t.blocks[i, 0], t.blocks[i, 1]
-                for p in range(size):
-                    for q in range(size):
-                        factor = sign * column[left, start + p * size + q]
-                        for j in range(size):
-                            found[left ^ right, start + p * size + j] += factor * rest[right, start + q * size + j]
