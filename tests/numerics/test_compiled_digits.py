@@ -121,11 +121,18 @@ def compared(law, digits):
     middle = (left + right) / 2
     points = [middle, 1.5 * right, -right, 0.7 * right + 0.1j, middle + 1e-9j, left + (right - left) * 1e-6,
               1e-9 * right * (1 + 1j), 1e9j * right]
-    worst = 0.0
+    worst, compared_points = 0.0, 0
     for z in points:
         _, start, point = engine.start_at(z, digits)
-        found, expected = compiled.stieltjes(start, point), reference.stieltjes(start, point)
+        try:
+            expected = reference.stieltjes(start, point)
+        except ConvergenceError:  # digits that weights do not have
+            with pytest.raises(ConvergenceError):
+                compiled.stieltjes(start, point)
+            continue
+        found, compared_points = compiled.stieltjes(start, point), compared_points + 1
         worst = max(worst, error(found, expected), error(found.imag, expected.imag))
+    assert compared_points >= 6
     for fold in (fold for pair in engine.folds for fold in pair if fold is not None):
         found, expected = compiled.fold_traces(fold), reference.fold_traces(fold)
         worst = max(worst, error(found[0], expected[0]), *map(error, found[1], expected[1]))
