@@ -166,7 +166,10 @@ def limbs_of(numbers: Sequence[Binary]) -> tuple[Limbs, NDArray[np.int64]]:
 
 def _integer(limbs: Limbs) -> int:
     """A number in units of its last limb."""
+    wide = limbs.astype(np.int64)
+    if len(wide) % 2:
+        wide = np.concatenate([[0], wide])
     total = 0
-    for limb in limbs.tolist():
-        total = (total << LIMB) + limb
+    for pair in ((wide[::2] << LIMB) + wide[1::2]).tolist():
+        total = (total << 2 * LIMB) + pair
     return total
