@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import sys
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,11 +17,13 @@ from typing import Any
 
 from freeattn.errors import InputError
 from freeattn.numerics.dyson_tables import DysonTables
+from freeattn.numerics.precise_traces import PreciseTraces
 from freeattn.numerics.trace_equation import TraceEquation
 
-__all__ = ["backend", "compiled_cache", "trace_equation"]
+__all__ = ["backend", "compiled_cache", "precise_traces", "trace_equation", "trace_equation_at_once", "value_proofs"]
 
 VARIABLE = "FREEATTN_BACKEND"
+_COMPILED = "freeattn.numerics.compiled.equation"
 
 
 def backend() -> str:
@@ -61,7 +64,27 @@ def compiled_cache() -> Path:
 
 
 def _compiled() -> Any:
-    return importlib.import_module("freeattn.numerics.compiled.equation")  # numba takes most of a second
+    return importlib.import_module(_COMPILED)  # numba takes most of a second
+
+
+def trace_equation_at_once(tables: DysonTables) -> TraceEquation:
+    """The equation for a few starts: compiled only where its loops are in memory, because they take seconds to load."""
+    loaded = sys.modules.get(_COMPILED)
+    return TraceEquation(tables) if loaded is None or backend() == "numpy" else loaded.CompiledEquation(tables)
+
+
+def precise_traces(tables: DysonTables, equation: TraceEquation, digits: int, guard: int) -> PreciseTraces:
+    """Solutions to many digits of an equation, on the backend that it is on."""
+    if type(equation) is TraceEquation:
+        return PreciseTraces(tables, equation, digits, guard)
+    return importlib.import_module("freeattn.numerics.compiled.traces").CompiledTraces(tables, equation, digits, guard)
+
+
+def value_proofs(equation: TraceEquation, tables: DysonTables, width: float) -> Any:
+    """Compiled proofs of values (`compiled.certificates`) for an equation that is compiled itself, None for another."""
+    if type(equation) is TraceEquation:
+        return None
+    return importlib.import_module("freeattn.numerics.compiled.certificates").CompiledProofs(tables, width)
 
 
 @lru_cache(maxsize=1)
@@ -69,6 +92,6 @@ def _announce(cache: Path) -> None:
     """One line when the loops will be compiled: nobody should wait for a minute without a word."""
     if not any(cache.glob("*.nbi")):
         logging.getLogger("freeattn").warning(
-            "compiling the loops of the extra \"fast\": about a minute, once for each installation "
+            "compiling the loops of the extra \"fast\": a minute or two, once for each installation "
             "(%s=numpy does without)", VARIABLE,
         )

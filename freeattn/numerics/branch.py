@@ -7,42 +7,42 @@ upper half-plane.
 
 from __future__ import annotations
 
+import cmath
 from typing import Any
 
 import numpy as np
 from flint import fmpq
-from numpy.typing import NDArray
 
 from freeattn.numerics.compile import CompiledBranch, CompiledPair, RationalFunction
 from freeattn.numerics.polynomials import horner, shifted, to_doubles
 
 __all__ = ["BranchTest", "centered", "physical_on_real_interval"]
 
-Complex = NDArray[np.complex128]
+Numbers = Any  # arrays of complex numbers, or one of them
+Mask = Any  # arrays of truth values, or one of them
 
 # A value that is real up to rounding may show an imaginary part of the wrong sign of this size relative to its distance
 # from the (real) value at the origin: some dozens of rounding errors of 1.1e-16 in the Horner schemes below, whose real
 # constant terms do not touch the imaginary part.
 _NOISE = 1e-13
+_CLEAR = 1e-6  # of an imaginary part: far more than roots are off by that are eigenvalues
 _TINY = float(np.finfo(float).tiny)
 
 
 class _Quotient:
     def __init__(self, function: RationalFunction, origin: fmpq) -> None:
-        self._top = to_doubles(shifted(function.numerator, origin))
-        self._bottom = to_doubles(shifted(function.denominator, origin))
+        self._top = to_doubles(shifted(function.numerator, origin)).tolist()
+        self._bottom = to_doubles(shifted(function.denominator, origin)).tolist()
         self._at_origin = self._top[0] / self._bottom[0] if self._bottom[0] else 0.0
-        self.constant = self._top.size == 1 and self._bottom.size == 1
+        self.constant = len(self._top) == 1 and len(self._bottom) == 1
 
-    def __call__(self, delta: Complex) -> Complex:
-        quotient: Complex = horner(self._top, delta) / horner(self._bottom, delta)
-        return quotient
+    def __call__(self, delta: Numbers) -> Numbers:
+        return horner(self._top, delta) / horner(self._bottom, delta)
 
-    def above(self, delta: Complex, value: Complex, floor: float) -> NDArray[np.bool_]:
+    def above(self, delta: Numbers, value: Numbers, floor: float) -> Mask:
         """Im value > floor, relative to the distance from the value at the origin and to the argument of δ."""
-        share = np.abs(delta.imag) / np.maximum(np.abs(delta), _TINY)
-        result: NDArray[np.bool_] = value.imag > floor * share * np.abs(value - self._at_origin)
-        return result
+        share = abs(delta.imag) / (abs(delta) + _TINY)
+        return value.imag > floor * share * abs(value - self._at_origin)
 
 
 class _Pair:
@@ -62,14 +62,13 @@ class _Pair:
         self._gap, self._room = int(gap.p) / int(gap.q), int(room.p) / int(room.q)
         self.constant = pair.product.numerator.degree() < 1 and pair.product.denominator.degree() < 1
 
-    def inside(self, delta: Complex, floor: float) -> NDArray[np.bool_]:
+    def inside(self, delta: Numbers, floor: float) -> Mask:
         """The condition, with 1 − |b|² above `floor` relative to the size of its terms."""
         da, db = self._total(delta) / self._root, self._product(delta)
-        room = self._room - 2 * self._b * db.real - np.abs(db) ** 2
-        left = np.abs(self._a * (self._gap - db) + da - np.conj(da) * (self._b + db))
-        size = abs(self._room) + np.abs(db) * (1 + np.abs(db))
-        result: NDArray[np.bool_] = (room > floor * size) & (left <= room + _NOISE * (size + np.abs(da)))
-        return result
+        room = self._room - 2 * self._b * db.real - abs(db) ** 2
+        left = abs(self._a * (self._gap - db) + da - da.conjugate() * (self._b + db))
+        size = abs(self._room) + abs(db) * (1 + abs(db))
+        return (room > floor * size) & (left <= room + _NOISE * (size + abs(da)))
 
 
 def centered(function: RationalFunction, unit: fmpq, origin: fmpq) -> tuple[fmpq, _Quotient]:
@@ -80,7 +79,10 @@ def centered(function: RationalFunction, unit: fmpq, origin: fmpq) -> tuple[fmpq
 
 
 class BranchTest:
-    """Vectorized test at q = origin + δ; `test(delta, x)` is True where q is the physical root at spectral point x̄."""
+    """Test at q = origin + δ: `test(delta, x)` is True where q is the physical root at spectral point x̄.
+
+    For arrays, and for single numbers.
+    """
 
     def __init__(self, branch: CompiledBranch, psi: RationalFunction, origin: fmpq) -> None:
         self._leaves = tuple(self._leaf(leaf, origin) for leaf in branch.leaves)
@@ -94,35 +96,45 @@ class BranchTest:
             return _Pair(leaf, origin)
         return _Quotient(leaf[0], origin), _Quotient(leaf[1], origin)
 
-    def __call__(self, delta: Complex, x: Complex, strict: bool) -> NDArray[np.bool_]:
+    def __call__(self, delta: Numbers, x: Numbers, strict: bool) -> Mask:
         """True where q is physical at x; `strict` asks for imaginary parts above rounding (x inside a band)."""
         floor = _NOISE if strict else -_NOISE
-        good = np.ones(delta.shape, dtype=bool)
+        good: Mask = True
         if not self._psi.constant:  # ψ = 0: the point mass at 0
             good = self._psi.above(delta, self._psi(delta), floor)
+            if good is False:  # one number
+                return False
         if strict:  # a real root with rounding in it is not the complex root of a band
-            good &= np.abs(delta.imag) > _NOISE * np.abs(delta)
+            good &= abs(delta.imag) > _NOISE * abs(delta)
         for leaf in self._leaves:
             good &= self._pair(leaf, delta, floor) if isinstance(leaf, _Pair) else self._single(leaf, delta, floor)
         start = self._start(delta)
         good &= self._start.above(delta, start, -_NOISE)
-        excess = np.angle(start) - np.angle(1 / x)
+        excess = _angle(start) - _angle(1 / x)
         for factor in self._factors:
-            excess = excess - np.angle(factor(delta))
-        return good & (np.abs(excess) < 1.0)  # a multiple of 2π by construction: 0 on the physical branch
+            excess = excess - _angle(factor(delta))
+        return good & (abs(excess) < 1.0)  # a multiple of 2π by construction: 0 on the physical branch
+
+    def excludes(self, delta: complex) -> bool:
+        """Whether q is so far from where Im ψ > 0 that rounding of δ changes nothing."""
+        return not (self._psi.constant or self._psi.above(delta, self._psi(delta), -_CLEAR))
 
     @staticmethod
-    def _single(leaf: tuple[_Quotient, _Quotient], delta: Complex, floor: float) -> NDArray[np.bool_]:
+    def _single(leaf: tuple[_Quotient, _Quotient], delta: Numbers, floor: float) -> Mask:
         if leaf[1].constant:  # θ₂ = 0: the leaf is absent
-            return np.ones(delta.shape, dtype=bool)
+            return True
         point, value = leaf
         return value.above(delta, value(delta), floor) & point.above(delta, point(delta), -_NOISE)
 
     @staticmethod
-    def _pair(pair: _Pair, delta: Complex, floor: float) -> NDArray[np.bool_]:
+    def _pair(pair: _Pair, delta: Numbers, floor: float) -> Mask:
         if pair.constant:  # θ₂ = 0: one root of zφ = 1 is at infinity, the other is tested by the arguments
-            return np.ones(delta.shape, dtype=bool)
+            return True
         return pair.inside(delta, floor)
+
+
+def _angle(value: Numbers) -> Any:
+    return cmath.phase(value) if isinstance(value, complex) else np.angle(value)
 
 
 def physical_on_real_interval(branch: CompiledBranch, psi: RationalFunction, q: fmpq, slope: fmpq, x: fmpq) -> bool:

@@ -27,8 +27,9 @@ DYSON = Assumption(
     "chapters 9 and 10; docs/certificates.md",
 )
 FLOATING_POINT = Assumption(
-    "IEEE arithmetic", "doubles round to nearest, and matrix products are sums of products in some order (no fast "
-    "multiplication of Strassen's kind)", "N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 3",
+    "IEEE arithmetic", "doubles round to nearest, each operation by itself, and matrix products are sums of products "
+    "in some order (no fast multiplication of Strassen's kind)",
+    "N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 3",
 )
 LIBRARIES = Assumption(
     "libraries", "Python's integers, python-flint's rational arithmetic and mpmath's interval exponential are correct",
@@ -40,6 +41,38 @@ _PRINTED = 1.15  # of a radius: two printed digits are off by 5 %, those of the 
 
 UPPER, BAND, GAP = "upper half-plane", "band", "gap"
 _WHERE = {UPPER: "off the real axis", BAND: "inside a band: m is m(x + i0)", GAP: "in a gap, or beyond the bands"}
+
+
+_ROOT = (
+    "the Dyson equation at z, for all weights in their rational enclosures, the true ones among them, has exactly one "
+    "solution in a polydisc around the computed one, and its derivative there is regular"
+)
+_CONE = "all matrices of traces of that solution have positive definite imaginary part"
+PROVED = {
+    UPPER: (_ROOT, _CONE, "so it is the physical solution (theorem, part a), and m(z) lies in the ball"),
+    BAND: (_ROOT, _CONE,
+           "so it is the limit of the physical solution from above (theorem, part b): m(x + i0) and the density lie in "
+           "their balls, and the law has a positive analytic density near x"),
+    GAP: (_ROOT + ", and it is real", "all its matrices of traces have positive definite derivative in z",
+          "so it is the limit of the physical solution from above (theorem, part c): m(x) lies in the ball, and the "
+          "law has no mass near x"),
+}
+BRANCHES = {
+    UPPER: "cone: positive definite imaginary parts", BAND: "cone: positive definite imaginary parts",
+    GAP: "rising: positive definite derivatives",
+}
+
+
+EDGES_PROVED = (
+    "each ball contains exactly one fold of the equation with its true weights, real and simple",
+    "its matrices of traces change by definite amounts of one sign along the null vector, so it is an end of the "
+    "support: the law has a density c·√|x − edge|·(1 + o(1)), c > 0, on the side of its band, and no mass beside it on "
+    "the other",
+)
+EDGES_NOT_PROVED = (
+    "that no other band exists, and that no gap lies between a left and the next right end",
+    "ends that are no folds: hard edges at 0",
+)
 
 
 @dataclass(frozen=True)

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
-from freeattn.errors import BranchError, CertificationError, ConvergenceError, InputError, NotCoveredError
+from freeattn.errors import BranchError, CertificationError, ConvergenceError, NotCoveredError
 from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression
-from freeattn.model.quantities import binary_of
+from freeattn.model.precision import new_context
+from freeattn.numerics.backends import precise_traces, trace_equation_at_once, value_proofs
 from freeattn.numerics.certificates import (
     BAND,
+    BRANCHES,
     DYSON,
+    EDGES_NOT_PROVED,
+    EDGES_PROVED,
     FLOATING_POINT,
     GAP,
     LIBRARIES,
+    PROVED,
     UPPER,
     Certificate,
     CertifiedBall,
@@ -28,16 +33,19 @@ from freeattn.numerics.certificates import (
     ball_of,
 )
 from freeattn.numerics.descent import Descent
-from freeattn.numerics.enclosures import double_of, rounded
+from freeattn.numerics.dyson_tables import mapped
+from freeattn.numerics.enclosures import double_of, exactly, rounded
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import ExactSide
+from freeattn.numerics.exact_points import exact_pair
 from freeattn.numerics.exact_traces import ExactTraces, Pair
 from freeattn.numerics.exact_weights import EnclosedWeights
 from freeattn.numerics.exact_words import ExactWords, words_law
-from freeattn.numerics.fold_proofs import ProvedFold, prove_fold, refine_fold
+from freeattn.numerics.fold_proofs import ProvedFold, place_fold, prove_fold, refine_fold
 from freeattn.numerics.folds import Fold, find_fold
-from freeattn.numerics.given_numbers import digits_up_to
+from freeattn.numerics.given_numbers import DOUBLE_DIGITS, digits_up_to
 from freeattn.numerics.network import NetworkEngine
+from freeattn.numerics.polynomials import to_context
 from freeattn.numerics.real_axis import BAND as IN_BAND
 from freeattn.numerics.real_axis import GAP as IN_GAP
 from freeattn.numerics.real_axis import Axis
@@ -50,14 +58,12 @@ __all__ = ["Certifier", "certifier_of"]
 
 MOST_DIGITS = 200  # residuals are handed on as doubles: their size stays far from underflow
 _GUARD_DIGITS = 30
+_FEW_DIGITS = 80  # that few rounds of refinement reach
 _ROUNDS = 30  # of refinement; each gains ten digits or so
 _REMEMBERED = 256  # solutions from which others start
 _NEWTON_STEPS = 8  # from there
 _SETTLED = 1e-10  # relative: the last step of Newton's method, after which rounding is left
 _NEAR = 0.2  # relative distance of a remembered point that may serve as a start
-
-_SMALLEST = fmpq(1, 10**300)  # of a part of z that is not 0: the middle of a ball is also a double
-_LARGEST_EXPONENT = 10_000  # of a number as it is written: larger ones take memory before they are seen to be too large
 
 _BESIDE = (1e-4, 1e-2, 1e-6)  # of the room beside an edge
 _BESIDE_ZERO = 1e-5  # of the size of the law
@@ -89,8 +95,7 @@ class Certifier:
     Args:
         words: the exact data of the law.
         mean_one: whether the unit is the one of mean one.
-        equation: the equation in doubles, for starts; made on numpy when there is none yet, because few starts are
-            needed and compiled loops take seconds to load.
+        equation: the equation in doubles, for starts; made when there is none yet.
 
     Raises:
         CertificationError: when the theorem about the physical root does not apply to the equation.
@@ -103,13 +108,14 @@ class Certifier:
         self._weights: dict[int, EnclosedWeights] = {}
         self._systems: dict[int, tuple[System, fmpq]] = {}
         self._balls = TraceBalls(self._enclosed(15).tables())
-        self.equation = equation or TraceEquation(words.tables(0))
+        self.equation = equation or trace_equation_at_once(words.tables(0))
         second = float(words._moments(2, 17)[1])
         self._size = second**0.5
         self._descent = Descent(self.equation, self._size)
         self.axis = Axis(self.equation, self._descent)
         self._known: list[tuple[complex, Numbers]] = []
         self._folds: dict[tuple[int, str], Fold] = {}
+        self._precise: dict[int, Any] = {}
 
     def _enclosed(self, digits: int) -> EnclosedWeights:
         if digits not in self._weights:
@@ -140,7 +146,7 @@ class Certifier:
             InputError: for what is not a finite number.
         """
         digits = digits_up_to(MOST_DIGITS, digits)
-        given = _pair(z)
+        given = exact_pair(z)
         per_unit = self.system(digits)[1]
         upper = (given[0] * per_unit, abs(given[1]) * per_unit)
         report = self._from_any_start(z, upper, digits)
@@ -158,6 +164,8 @@ class Certifier:
         """
         system = self.system(digits)[0]
         real = not np.iscomplexobj(start)
+        if not real and digits == DOUBLE_DIGITS and (quick := self._proved_at_once(z, scaled, start)) is not None:
+            return quick
         root = prove(system, start, scaled)
         if not (increasing(system, root) if real else in_cone(system, root)):
             raise CertificationError(
@@ -165,7 +173,9 @@ class Certifier:
                 + ("do not increase" if real else "have no positive definite imaginary part")
             )
         place = UPPER if scaled[1] else (GAP if real else BAND)
-        ball = self._ball(system, root, digits, place)
+        return self._certificate(z, place, self._ball(system, root, digits, place), root.proof.share, digits)
+
+    def _certificate(self, z: Any, place: str, ball: CertifiedBall, share: float, digits: int) -> Certificate:
         density = None
         if place == GAP:
             density = CertifiedBall(ball.midpoint * 0, ball.radius * 0)
@@ -173,9 +183,23 @@ class Certifier:
             context = ball.midpoint.context
             middle = ball.midpoint.imag / context.pi
             density = CertifiedBall(middle, ball.radius / 3 + context.ldexp(abs(middle), 4 - context.prec))
-        return Certificate(
-            z, place, ball, density, PROVED[place], self.assumptions(digits), BRANCHES[place], root.proof.share
-        )
+        return Certificate(z, place, ball, density, PROVED[place], self.assumptions(digits), BRANCHES[place], share)
+
+    def _proved_at_once(self, z: Any, scaled: Pair, start: Numbers) -> Certificate | None:
+        """The certificate by compiled bounds; None where there are none, or they prove too little."""
+        if self._compiled is None or (found := self._compiled(start, scaled)) is None:
+            return None
+        system, per_unit = self.system(DOUBLE_DIGITS)
+        size = found.middle.size
+        radius = (found.radius + 2 * system.width * size) * double_of(per_unit) * (1 + 1e-12)
+        if not radius <= 10.0**-DOUBLE_DIGITS * size * double_of(per_unit):
+            return None
+        ball = ball_of(found.middle, per_unit, radius, DOUBLE_DIGITS, False)
+        return self._certificate(z, UPPER if scaled[1] else BAND, ball, found.share, DOUBLE_DIGITS)
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return value_proofs(self.equation, self._enclosed(DOUBLE_DIGITS).tables(), self.system(DOUBLE_DIGITS)[0].width)
 
     def _ball(self, system: System, root: Root, digits: int, place: str) -> CertifiedBall:
         _, per_unit = self.system(digits)
@@ -223,15 +247,29 @@ class Certifier:
         system, per_unit = self.system(digits)
         if fold.right_end != (side == "right"):
             raise CertificationError(f"the fold is proved to be the other end of a band than the {side} one")
-        for _ in range(_ROUNDS):
+        for number in range(_ROUNDS):
             edge = fold.edge
             size = edge.middle.size
             radius = (edge.radius + 2 * system.width * size) * (1 + 1e-12)
             if radius <= 10.0**-digits * size:
                 ball = ball_of(edge.middle, 1 / per_unit, radius / double_of(per_unit), digits, True)
                 return CertifiedEdge(ball, side, fold.proof.share)
-            fold = refine_fold(system, fold)
+            fold = self._placed(fold, digits) if number == 0 and digits > _FEW_DIGITS else refine_fold(system, fold)
         raise CertificationError(f"the edge is proved, but not to {digits} digits: radius {radius:.3g}")
+
+    def _placed(self, fold: ProvedFold, digits: int) -> ProvedFold:
+        """The fold at a place to all digits at once where loops are compiled, else one step further."""
+        system = self.system(digits)[0]
+        if type(self.equation) is not TraceEquation:
+            if digits not in self._precise:
+                context = new_context(digits + _GUARD_DIGITS)
+                tables = mapped(self._enclosed(digits).tables(), lambda v: to_context(exactly(v).middle, context))
+                self._precise[digits] = precise_traces(tables, self.equation, digits, _GUARD_DIGITS)
+            try:
+                return place_fold(system, fold, self._precise[digits].fold_numbers(fold.start))
+            except (BranchError, ConvergenceError, CertificationError):
+                pass
+        return refine_fold(system, fold)
 
     def _fold(self, x: float, room: float) -> Fold:
         """The fold at an edge that is known in doubles, from the real branch beside it; `room` is signed."""
@@ -277,6 +315,10 @@ class Certifier:
         if near == z:
             return u
         here, there = (near, z) if np.iscomplexobj(u) else (near.real, z.real)
+        if type(self.equation) is not TraceEquation:  # compiled: one call for all steps
+            tangent = self.equation.tangent(self.equation.matrices(u[None], np.array([here])))
+            found, good = self.equation.newton(u + tangent * (there - here), np.array([there]))
+            return np.asarray(found[0]) if good[0] else None
         start = u + self._balls.newton(u, here).tangent * (there - here)
         for _ in range(_NEWTON_STEPS):
             step = self._balls.newton(start, there)
@@ -318,38 +360,6 @@ class Certifier:
         return np.zeros(1, dtype=int), np.zeros((1, self.equation.count), dtype=complex)
 
 
-_ROOT = (
-    "the Dyson equation at z, for all weights in their rational enclosures, the true ones among them, has exactly one "
-    "solution in a polydisc around the computed one, and its derivative there is regular"
-)
-_CONE = "all matrices of traces of that solution have positive definite imaginary part"
-PROVED = {
-    UPPER: (_ROOT, _CONE, "so it is the physical solution (theorem, part a), and m(z) lies in the ball"),
-    BAND: (_ROOT, _CONE,
-           "so it is the limit of the physical solution from above (theorem, part b): m(x + i0) and the density lie in "
-           "their balls, and the law has a positive analytic density near x"),
-    GAP: (_ROOT + ", and it is real", "all its matrices of traces have positive definite derivative in z",
-          "so it is the limit of the physical solution from above (theorem, part c): m(x) lies in the ball, and the "
-          "law has no mass near x"),
-}
-BRANCHES = {
-    UPPER: "cone: positive definite imaginary parts", BAND: "cone: positive definite imaginary parts",
-    GAP: "rising: positive definite derivatives",
-}
-
-
-EDGES_PROVED = (
-    "each ball contains exactly one fold of the equation with its true weights, real and simple",
-    "its matrices of traces change by definite amounts of one sign along the null vector, so it is an end of the "
-    "support: the law has a density c·√|x − edge|·(1 + o(1)), c > 0, on the side of its band, and no mass beside it on "
-    "the other",
-)
-EDGES_NOT_PROVED = (
-    "that no other band exists, and that no gap lies between a left and the next right end",
-    "ends that are no folds: hard edges at 0",
-)
-
-
 def _room(known: Sequence[tuple[float, float]], number: int, side: str) -> float:
     """How far the gap beside an edge reaches, relative to the edge and at most 1; negative to the left."""
     here = known[number][side == "right"]
@@ -359,38 +369,3 @@ def _room(known: Sequence[tuple[float, float]], number: int, side: str) -> float
         end = known[number - 1][1] if number else -np.inf
     width = known[number][1] - known[number][0]
     return float(np.sign(end - here) * min(1.0, abs(end - here) / abs(here), width / abs(here)))
-
-
-def _pair(value: Any) -> Pair:
-    """Real and imaginary part, exactly: int, Fraction, double, complex, decimal string, mpmath or sympy rational."""
-    found = _parts(value)
-    if any(part and not _SMALLEST <= abs(part) <= 1 / _SMALLEST for part in found):
-        raise InputError("z", value, "a number whose parts are 0 or between 10^-300 and 10^300")
-    return found
-
-
-def _parts(value: Any) -> Pair:
-    try:
-        if isinstance(value, (str, Fraction)) or hasattr(value, "numerator"):
-            return _rational(value), fmpq(0)
-        if hasattr(value, "is_Rational") and value.is_Rational:
-            return fmpq(int(value.p), int(value.q)), fmpq(0)
-        return _rational(value.real), _rational(value.imag)
-    except (TypeError, ValueError, OverflowError, AttributeError, ZeroDivisionError):
-        in_text = "a real number where it is a text; complex numbers as complex, mpmath or sympy numbers"
-        allowed = in_text if isinstance(value, str) else "one finite number"
-        raise InputError("z", value, allowed) from None
-
-
-def _rational(value: Any) -> fmpq:
-    if hasattr(value, "_mpf_"):
-        mantissa, exponent = binary_of(value)
-        if (not mantissa and exponent) or abs(exponent) > _LARGEST_EXPONENT:
-            raise ValueError("not finite, or out of range")
-        exact = Fraction(mantissa) * Fraction(2) ** exponent
-    else:
-        power = value.lower().partition("e")[2] if isinstance(value, str) else ""
-        if abs(int(power or 0)) > _LARGEST_EXPONENT:
-            raise ValueError("out of range")
-        exact = Fraction(value) if isinstance(value, (str, int, Fraction, float)) else Fraction(float(value))
-    return fmpq(exact.numerator, exact.denominator)

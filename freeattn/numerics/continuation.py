@@ -102,6 +102,43 @@ class Tracker:
         delta, converged = newton(self.chart, delta, x)
         return delta, one & converged & self._physical(delta, x)
 
+    def picked_at(self, x: complex) -> complex | None:
+        """`picked` at one point; None where no root or several pass.
+
+        Python's numbers: arrays of one cost many times what is computed with them. They raise where arrays hold inf.
+        """
+        passed, test = [], self.chart.test
+        for start in self.chart.roots(np.array([x]))[0].tolist():
+            try:
+                if test is None or test.excludes(start):
+                    continue
+                root, _ = self._converged_at(start, x, _POLISH)
+                if test(root, x, strict=x.imag == 0):
+                    passed.append(root)
+            except (ArithmeticError, ValueError):
+                continue
+        if len(passed) != 1 or test is None:
+            return None
+        try:
+            delta, converged = self._converged_at(passed[0], x, _STEPS)
+            moved = delta != passed[0]
+            return delta if converged and (not moved or test(delta, x, strict=x.imag == 0)) else None
+        except (ArithmeticError, ValueError):
+            return None
+
+    def _converged_at(self, delta: complex, x: complex, steps: int) -> tuple[complex, bool]:
+        """`newton` at one point."""
+        best, residual = np.inf, np.inf
+        for k in range(steps + 1):
+            step, residual = self.chart.newton_step(delta, x)
+            if k == steps or residual <= TOLERANCE / 100 or (residual >= best and best <= TOLERANCE):
+                break
+            best, delta = min(best, residual), delta + step
+        if residual <= TOLERANCE:
+            return delta, True
+        reachable = max(TOLERANCE, _ROUNDING * abs(delta * self.chart.point(delta)[1]))
+        return delta, residual <= min(reachable, _WORST)
+
     def _physical(self, delta: Complex, x: Complex) -> Mask:
         """The local test, strict on the real axis."""
         result = np.empty(delta.shape, dtype=bool)

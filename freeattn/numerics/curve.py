@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -20,7 +21,7 @@ from freeattn.numerics.wide import WideProduct
 __all__ = ["Chart", "ExactCurve"]
 
 Complex = NDArray[np.complex128]
-Numbers = NDArray[Any]  # real or complex: real q stay real
+Numbers = Any  # arrays, real or complex: real q stay real; or one complex number
 Factors = tuple[tuple[fmpq_poly, int], ...]
 
 _EXACT_ZERO = fmpq(1, 10**35)  # a constant term this far below the polynomial's size is the origin's rounding: a root
@@ -121,12 +122,12 @@ class Chart:
         over Im m, but Im ψ keeps its accuracy."""
         return self._psi(delta).imag / (np.pi * x)
 
-    def newton_step(self, delta: Numbers, x: Numbers) -> tuple[Numbers, NDArray[np.float64]]:
+    def newton_step(self, delta: Numbers, x: Numbers) -> tuple[Numbers, Any]:
         """(step, relative residual) of Newton's method for log x(δ) = log x."""
         value, slope = self.point(delta)
         quotient = x / value
-        residual: NDArray[np.float64] = np.abs(quotient - 1)
-        return np.log(quotient) / slope, residual
+        log = cmath.log(quotient) if isinstance(quotient, complex) else np.log(quotient)
+        return log / slope, abs(quotient - 1)
 
 
 def _powers(values: Sequence[tuple[Numbers, int]], constant: float) -> Numbers:
@@ -140,7 +141,7 @@ def _powers(values: Sequence[tuple[Numbers, int]], constant: float) -> Numbers:
     return result
 
 
-def _doubles(factors: Factors, origin: fmpq) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64], int], ...]:
+def _doubles(factors: Factors, origin: fmpq) -> tuple[tuple[list[float], list[float], int], ...]:
     """(coefficients, those of the derivative, power) of each factor, as polynomials in δ."""
     converted = []
     for polynomial, power in factors:
@@ -148,5 +149,5 @@ def _doubles(factors: Factors, origin: fmpq) -> tuple[tuple[NDArray[np.float64],
         if coefficients and abs(coefficients[0]) < _EXACT_ZERO * max(abs(c) for c in coefficients):
             coefficients[0] = fmpq(0)
         moved = fmpq_poly(coefficients)
-        converted.append((to_doubles(moved), to_doubles(moved.derivative()), power))
+        converted.append((to_doubles(moved).tolist(), to_doubles(moved.derivative()).tolist(), power))
     return tuple(converted)

@@ -14,7 +14,7 @@ from freeattn.numerics.compile import rational_value
 from freeattn.theory.dyson import DysonSystem, Node, Sector
 from freeattn.theory.self_energy import Trace
 
-__all__ = ["DysonTables", "Read", "SectorTable", "number_of", "tables_of"]
+__all__ = ["DysonTables", "Read", "SectorTable", "mapped", "number_of", "tables_of"]
 
 Real = NDArray[Any]  # of doubles, or of mpmath numbers
 _DIGITS = 17  # of weights that are not rational: below the rounding of doubles
@@ -93,6 +93,22 @@ def _assembled(system: DysonSystem, number: Callable[[Any], Any]) -> DysonTables
             tuple((int(start) + i, number(node.weight)) for i, node in enumerate(sector.nodes))
             for start, sector in zip(first[:-1], system.sectors, strict=True)
         ),
+    )
+
+
+def mapped(tables: DysonTables, number: Callable[[Any], Any]) -> DysonTables:
+    """The same equation with another number for every number."""
+    def array(values: Real) -> Real:
+        return np.array([number(value) for value in values.ravel()]).reshape(values.shape)
+
+    def read(old: Read) -> Read:
+        return old._replace(coefficient=number(old.coefficient))
+
+    return DysonTables(
+        tuple(SectorTable(array(s.constant), array(s.point), s.sources, array(s.energy), array(s.weight))
+              for s in tables.sectors),
+        tuple(tuple(map(read, sums)) for sums in tables.reads), tuple(map(read, tables.output)),
+        tuple(tuple((k, number(weight)) for k, weight in average) for average in tables.averages),
     )
 
 

@@ -71,6 +71,10 @@ class Enclosure:
     __hash__ = None  # type: ignore[assignment]
 
     @property
+    def middle(self) -> fmpq:
+        return (self.low + self.high) / 2
+
+    @property
     def exact(self) -> bool:
         return bool(self.low == self.high)
 

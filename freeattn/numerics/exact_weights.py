@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import mpmath
 import sympy as sp
 
@@ -54,6 +56,10 @@ class EnclosedWeights:
 
     def tables(self) -> DysonTables:
         """The equation with an `Enclosure` for every number."""
+        return self._tables
+
+    @cached_property
+    def _tables(self) -> DysonTables:
         return tables_of(self._exact.system, self._known, self._enclosed)
 
     def unit(self) -> Enclosure:

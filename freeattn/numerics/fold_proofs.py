@@ -11,6 +11,8 @@ one of the two solutions is physical, with positive density, and on the other si
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
 from math import frexp, ldexp
 from typing import Any, NamedTuple
 
@@ -34,12 +36,24 @@ from freeattn.numerics.root_proofs import (
     on_grid,
     preconditioner,
 )
+from freeattn.numerics.sparse_equation import Binary, shifted
 from freeattn.numerics.trace_balls import Contraction, TraceBalls, contraction, solution
 
-__all__ = ["ProvedFold", "prove_fold", "refine_fold"]
+__all__ = ["FoldNumbers", "ProvedFold", "place_fold", "prove_fold", "refine_fold"]
 
 Numbers = NDArray[Any]
 Real = NDArray[np.float64]
+
+
+class FoldNumbers(NamedTuple):
+    """A fold to many digits, numbers as (mantissa, exponent of two): x, u, φ, and the entries of the inverses and of
+    their changes along φ, sector by sector and row by row. φ may have any size."""
+
+    x: Binary
+    traces: Sequence[Binary]
+    direction: Sequence[Binary]
+    inverses: Sequence[Binary]
+    turned: Sequence[Binary]
 
 
 class _Place(NamedTuple):
@@ -71,7 +85,7 @@ class _Near(NamedTuple):
 
 class ProvedFold(NamedTuple):
     """A fold alone in a neighbourhood of radii `radius`; the exact place is `moved` or less from its centre. The band
-    lies to the left of a right end."""
+    lies to the left of a right end. `start` is the fold in doubles that the proof began with."""
 
     place: _Place
     moved: Real
@@ -81,6 +95,7 @@ class ProvedFold(NamedTuple):
     radius: Real
     near: _Near
     right_end: bool
+    start: Fold
 
     @property
     def edge(self) -> Value:
@@ -157,7 +172,8 @@ def _within(
             "all change by definite amounts of one sign"
         )
     right_end = _real_side_above(near, gauge, phi, size[: count + 1])
-    return ProvedFold(place, np.zeros(2 * count + 1), residual, disturbed, proof, radius, near, right_end)
+    return ProvedFold(place, np.zeros(2 * count + 1), residual, disturbed, proof, radius, near, right_end,
+                      Fold(float(start[1]), start[0], start[2]))
 
 
 def _whole(place: _Place, residual: Turned, disturbed: Real) -> tuple[Real, Real]:
@@ -174,11 +190,6 @@ def refine_fold(system: System, fold: ProvedFold) -> ProvedFold:
     balls, count, point = system.balls, system.balls.count, fold.place.point
     step = -(fold.proof.inverse @ _whole(fold.place, fold.residual, fold.disturbed)[0])
     du, dx, dphi = step[:count], float(step[count]), step[count + 1 :]
-    grid = np.full(len(step), ldexp(2.0, -point.bits))
-    grid[count] = ldexp(2.0, -point.z.bits)
-    moved = (fold.moved + np.abs(step) + grid) * (1 + slack(2))
-    if not np.all(moved <= fold.radius):
-        raise CertificationError("Newton's method leaves the neighbourhood that was proved")
     g, turned = fold.near.matrices.middle, fold.near.turned.middle
     change = dx * balls.point + balls.changes(du)
     inverses = fold.residual.correction + g @ change @ g
@@ -189,8 +200,53 @@ def refine_fold(system: System, fold: ProvedFold) -> ProvedFold:
         phi=[a + up(v, point.bits) for a, v in zip(fold.place.phi, dphi.tolist(), strict=True)],
         turned=added(fold.place.turned, system.exact.integers(second, point.shifts)),
     )
+    return _replaced(system, fold, place, step)
+
+
+def place_fold(system: System, fold: ProvedFold, numbers: FoldNumbers) -> ProvedFold:
+    """The same fold with its place moved to where many digits say that it is; they need not be trusted.
+
+    Raises:
+        CertificationError: when that is outside the neighbourhood.
+    """
+    place, point, blocks = fold.place, fold.place.point, system.balls.blocks
+    ux, phi = ([shifted(m, e + point.bits) for m, e in part] for part in (numbers.traces, numbers.direction))
+    x = shifted(numbers.x[0], numbers.x[1] + point.z.bits)
+    unit, total_phi = point.bits + place.gauge_bits, sum(a * b for a, b in zip(place.gauge, phi, strict=True))
+    if not total_phi:
+        raise CertificationError("Newton's method leaves the neighbourhood that was proved")
+    phi = [(value << unit) // total_phi for value in phi]
+    g, turned = (_of_sectors(part, blocks, point.shifts) for part in (numbers.inverses, numbers.turned))
+    turned = [[[(value << unit) // total_phi for value in row] for row in matrix] for matrix in turned]
+    moved_to = place._replace(point=point._replace(ux=ux, gx=g, z=point.z._replace(x=x)), phi=phi, turned=turned)
+    way = [*(down(a - b, point.bits) for a, b in zip(ux, point.ux, strict=True)), down(x - point.z.x, point.z.bits),
+           *(down(a - b, point.bits) for a, b in zip(phi, place.phi, strict=True))]
+    return _replaced(system, fold, moved_to, np.array(way))
+
+
+def _of_sectors(entries: Sequence[Binary], blocks: Sequence[int], shifts: Sequence[int]) -> list[Matrix]:
+    rest, found = iter(entries), []
+    for size, shift in zip(blocks, shifts, strict=True):
+        found.append([[shifted(m, e + shift) for m, e in islice(rest, size)] for _ in range(size)])
+    return found
+
+
+def _replaced(system: System, fold: ProvedFold, place: _Place, way: Real) -> ProvedFold:
+    """The fold at another place, `way` from the one that it has."""
+    moved = _moved(fold, way)
     residual = system.exact.bordered(place.point, place.phi, place.turned, fold.near.matrices, fold.near.turned)
     return fold._replace(place=place, moved=moved, residual=residual)
+
+
+def _moved(fold: ProvedFold, way: Real) -> Real:
+    """How far from the centre a place is that is `way` from the one of a fold, rounding to the grid included."""
+    point = fold.place.point
+    grid = np.full(len(way), ldexp(2.0, -point.bits))
+    grid[len(fold.place.phi)] = ldexp(2.0, -point.z.bits)
+    moved = (fold.moved + np.abs(way) + grid) * (1 + slack(2))
+    if not np.all(moved <= fold.radius):
+        raise CertificationError("Newton's method leaves the neighbourhood that was proved")
+    return np.asarray(moved)
 
 
 def _near(balls: TraceBalls, g: Ball, phi: Ball) -> _Near:

@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from freeattn.numerics.lifting_layout import Layout
 from freeattn.numerics.sparse_equation import Binary, Units, shifted, summed
 
-__all__ = ["Lifting"]
+__all__ = ["LEADING_BITS", "SHORT_BITS", "Lifting"]
 
 Index = NDArray[np.intp]
 Real = NDArray[np.float64]
 Integers = NDArray[Any]  # Python integers
 
-_SHORT_BITS = 52  # of the largest number of a correction
-_LEADING_BITS = 62  # of residuals, as doubles
+SHORT_BITS = 52  # of the largest number of a correction
+LEADING_BITS = 62  # of residuals, as doubles
 
 
 class Lifting:
@@ -47,7 +47,7 @@ class Lifting:
         self, layout: Layout, units: Units, bits: int, point: Sequence[Binary], gauge: Real | None = None,
         spread: int = 0,
     ) -> None:
-        self._leading, self._width = _LEADING_BITS + spread, _SHORT_BITS + spread
+        self._leading, self._width = LEADING_BITS + spread, SHORT_BITS + spread
         equation, self.layout, self.bits = layout.equation, layout, bits
         exponents = np.concatenate([
             units.of_matrix(equation.energy) - units.traces[equation.sources],
@@ -70,8 +70,8 @@ class Lifting:
             for component, values in enumerate(points):
                 places[component, equation.point.owner] -= values
         else:
-            short = np.ldexp(gauge, _SHORT_BITS).tolist()
-            self._gauge = np.array([int(value) << bits - _SHORT_BITS for value in short], dtype=object)
+            short = np.ldexp(gauge, SHORT_BITS).tolist()
+            self._gauge = np.array([int(value) << bits - SHORT_BITS for value in short], dtype=object)
         self._factor = layout.factor(places)  # a, as left factors of products
         self._found = np.zeros(layout.length, dtype=object)
         self._errors = np.zeros(layout.length, dtype=object)
@@ -150,4 +150,3 @@ class Lifting:
         if self._gauge is not None:
             places[0, equation.point.owner] -= self._point * short[-1] >> down
             errors[-1] -= (self._gauge @ traces[1]) >> down
-

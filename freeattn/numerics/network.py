@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError
-from freeattn.numerics.backends import trace_equation
+from freeattn.numerics.backends import precise_traces, trace_equation
 from freeattn.numerics.bands import BandMap, PanelBand, build_panels
 from freeattn.numerics.descent import Descent
 from freeattn.numerics.dyson_tables import DysonTables
@@ -355,7 +355,7 @@ class NetworkEngine(PanelEngine):
         """Solutions to some digits from those in doubles."""
         if digits not in self._precise:
             guard = _GUARD_DIGITS + digits + self._cancelling
-            self._precise[digits] = PreciseTraces(self._tables(digits + guard), self._equation, digits, guard)
+            self._precise[digits] = precise_traces(self._tables(digits + guard), self._equation, digits, guard)
         return self._precise[digits]
 
     @np.errstate(all="ignore")  # as above

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,15 +107,15 @@ def to_doubles(polynomial: fmpq_poly) -> NDArray[np.float64]:
     return np.array([int(c.p) / int(c.q) for c in polynomial.coeffs()] or [0.0])
 
 
-def horner(coefficients: NDArray[np.float64], q: NDArray[Any]) -> NDArray[Any]:
-    """Σ coefficients[k] q^k."""
-    if coefficients.size == 1:
-        return np.full(q.shape, coefficients[0], dtype=q.dtype)
+def horner(coefficients: Sequence[float], q: Any) -> Any:
+    """Σ coefficients[k] q^k, for arrays and for single numbers."""
+    if len(coefficients) == 1:
+        only = coefficients[0]
+        return np.full(q.shape, only, dtype=q.dtype) if isinstance(q, np.ndarray) else q * 0 + only
     total = q * coefficients[-1]
     for coefficient in coefficients[-2:0:-1]:
         total = (total + coefficient) * q
-    result: NDArray[Any] = total + coefficients[0]
-    return result
+    return total + coefficients[0]
 
 
 def to_context(value: fmpq, context: Any) -> Any:

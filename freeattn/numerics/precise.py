@@ -170,10 +170,12 @@ class PreciseCurve:
         full = self._bits + lost
         bits, size, wanted = min(_START_BITS + lost, full), 0, self._wanted
         for _ in range(_STEPS):
-            excess = difference(divided(x, self._curve.wide_point(q, bits), bits), _ONE, bits)  # x/x(q) − 1
+            factors = self._curve.wide_point.values(q, bits)
+            value = self._curve.wide_point.product(factors, bits)
+            excess = difference(divided(x, value, bits), _ONE, bits)  # x/x(q) − 1
             before, size = size, excess.top
             done = bits == full and (size <= -wanted - _SPARE_BITS or before <= size <= -wanted)
-            slope = self._curve.wide_point.log_slope(q, min(max(-size, 0) + lost, bits) + _SPARE_BITS)
+            slope = self._curve.wide_point.log_slope(q, min(max(-size, 0) + lost, bits) + _SPARE_BITS, factors)
             bits = min(2 * bits - lost, full)
             log = excess if size < -_LOG_BITS else from_number(cmath.log(1 + complex(excess)), bits)
             q = plus(q, divided(log, slope, bits), bits)

@@ -6,8 +6,8 @@ follows from the digits asked for and from how much the equation magnifies round
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpmath.libmp import from_man_exp
@@ -21,22 +21,52 @@ from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.folds import RANK_TOLERANCE, Fold, bordered_system, framed
 from freeattn.numerics.lifting import Lifting
 from freeattn.numerics.lifting_layout import COMPLEX, DUAL, REAL, Algebra, Layout
-from freeattn.numerics.sparse_equation import Balanced, SparseEquation
+from freeattn.numerics.sparse_equation import Balanced, Binary, SparseEquation, Units
 from freeattn.numerics.trace_equation import TraceEquation
 
-__all__ = ["PreciseTraces"]
+__all__ = ["ADVICE", "Border", "Lifted", "PreciseTraces", "Start", "place_of"]
 
-_LEAST_GAIN = 2.0  # bits by which each round must shrink the correction
-_NEAR_START = -13.0  # log2 of the distance from the double solution, in sizes of a trace, that leads to another root
-_SAFE_BITS = 6  # by which a gain may be less than in all earlier rounds
+LEAST_GAIN = 2.0  # bits by which each round must shrink the correction
+NEAR_START = -13.0  # log2 of the distance from the double solution, in sizes of a trace, that leads to another root
+SAFE_BITS = 6  # by which a gain may be less than in all earlier rounds
 _INFINITE = float("inf")
 _GUARD_BITS = 6  # of the result, beyond the digits asked for
-_ROUNDING_BITS = 12  # lost to rounding of coefficients and of the residuals of some hundred rounds
-_ADVICE = "the point is too near an edge or the branch is ill-conditioned: ask at another point"
+ROUNDING_BITS = 12  # lost to rounding of coefficients and of the residuals of some hundred rounds
+ADVICE = "the point is too near an edge or the branch is ill-conditioned: ask at another point"
 _BITS_PER_DIGIT = 3.3219280948873626
 
 Real = NDArray[np.float64]
 Numbers = NDArray[Any]
+
+
+class Start(NamedTuple):
+    """A solution in doubles: G as a column [x; y], the inverse Jacobian in all components, u in balanced units."""
+
+    algebra: Algebra
+    system: Balanced
+    column: Real
+    solver: Real
+    traces: Real
+    z: complex | float
+
+
+class Border(NamedTuple):
+    """What makes z an unknown: the exponent of two of its unit, and ℓ of ℓ·(second component of u) = 1."""
+
+    unit: int
+    gauge: Real
+
+
+class Lifted(NamedTuple):
+    """A root in integers, in units of 2^−bits: the entries of G that m is read from and u, component by component; z
+    where it is an unknown. `inverse` has all entries of G, sector by sector, where they are at hand."""
+
+    units: Units
+    bits: int
+    output: list[list[int]]
+    traces: Callable[[], list[list[int]]]
+    point: int
+    inverse: Callable[[], list[list[int]]] | None = None
 
 
 class PreciseTraces:
@@ -64,29 +94,22 @@ class PreciseTraces:
             ConvergenceError: when corrections stop shrinking.
             BranchError: when they lead away from the start.
         """
-        return self._output(*self._solution(start, z))
+        return self._output(self._solution(start, z))
 
     def traces(self, start: Numbers, z: Any) -> list[Any]:
         """The unknowns of that root; errors as for `stieltjes`."""
-        lifting, system = self._solution(start, z)
-        parts = self._unknowns(lifting, system)
+        parts = self._unknowns(self._solution(start, z))
         return list(map(self.context.mpc, *parts)) if len(parts) == 2 else parts[0]
 
     @np.errstate(all="ignore")  # numbers that are not finite do not converge
-    def _solution(self, start: Numbers, z: Any) -> tuple[Lifting, Balanced]:
+    def _solution(self, start: Numbers, z: Any) -> Lifted:
         algebra = COMPLEX if np.iscomplexobj(start) else REAL
-        place = [binary_of(part) for part in (z.real, z.imag)[: algebra.components]]
         rounded = complex(z) if algebra is COMPLEX else float(z.real)
         system = self._balanced(start, rounded)
-        layout = self._layout(algebra)
         solver = _components(_inverse(system.jacobian), algebra)
-        chord = Chord(layout, system, _column(system.inverse, algebra), solver)
-        traces = _column(start * np.exp2(system.units.traces), algebra)
-        wanted = self._bits + self._lost(system)
-        lifting = self._lifting(layout, system, chord, wanted, place)
-        lifting.begin(chord.start(traces))
-        _lifted(lifting, chord, wanted, rounded)
-        return lifting, system
+        begin = Start(algebra, system, _column(system.inverse, algebra), solver,
+                      _column(start * np.exp2(system.units.traces), algebra), rounded)
+        return self._lift(begin, self._bits + self._lost(system), place_of(z, algebra))
 
     def fold(self, fold: Fold) -> Any:
         """The edge x to full precision.
@@ -96,11 +119,15 @@ class PreciseTraces:
         """
         return self.fold_traces(fold)[0]
 
-    @np.errstate(all="ignore")
     def fold_traces(self, fold: Fold) -> tuple[Any, list[Any]]:
         """The edge and the unknowns there; errors as for `stieltjes`."""
+        lifted = self._lifted_fold(fold)
+        return self._number(lifted.point, int(np.frexp(fold.x)[1]) - lifted.bits), self._unknowns(lifted)[0]
+
+    @np.errstate(all="ignore")
+    def _lifted_fold(self, fold: Fold) -> Lifted:
         count, unit = self._sparse.count, int(np.frexp(fold.x)[1])
-        system, layout = self._balanced(fold.traces, fold.x), self._layout(DUAL)
+        system = self._balanced(fold.traces, fold.x)
         sizes = np.exp2(-system.units.traces.astype(float))
         frame = framed(sizes, fold.x, fold.direction)
         _, matrix = bordered_system(self._equation, fold.traces, fold.x, frame.direction, frame.gauge)
@@ -109,13 +136,24 @@ class PreciseTraces:
         solver = solver[[*range(count), *range(count + 1, 2 * count + 1), count]]
         traces = np.stack([fold.traces, frame.direction]) / sizes
         turned = self._sparse.turned(system, traces[1])
-        chord = Chord(layout, system, np.concatenate([system.inverse, turned]), solver, unit)
-        lifting = self._lifting(layout, system, chord, self._bits, [(1, unit)], frame.gauge * sizes)
-        lifting.begin(chord.start(traces, fold.x / 2.0**unit))
-        _lifted(lifting, chord, self._bits, fold.x)
-        return self._number(lifting.point, unit - lifting.bits), self._unknowns(lifting, system)[0]
+        begin = Start(DUAL, system, np.concatenate([system.inverse, turned]), solver, traces, fold.x)
+        return self._lift_fold(begin, Border(unit, frame.gauge * sizes))
 
     # Small steps -----------------------------------------------------------------------------------------------
+
+    def _lift(self, start: Start, wanted: int, place: Sequence[Binary], border: Border | None = None) -> Lifted:
+        """The root to so many bits; `place` is z, or its unit where it is an unknown."""
+        layout = self._layout(start.algebra)
+        unit, gauge, point = (None, None, 0.0) if border is None else (*border, start.z.real / 2.0**border.unit)
+        chord = Chord(layout, start.system, start.column, start.solver, unit)
+        lifting = self._lifting(layout, start.system, chord, wanted, place, gauge)
+        lifting.begin(chord.start(start.traces, point))
+        _lifted(lifting, chord, wanted, start.z)
+        return Lifted(start.system.units, lifting.bits, [lifting.inverse[places].tolist() for places in layout.output],
+                      lambda: lifting.traces.tolist(), lifting.point)
+
+    def _lift_fold(self, start: Start, border: Border) -> Lifted:
+        return self._lift(start, self._bits, [(1, border.unit)], border)
 
     def _layout(self, algebra: Algebra) -> Layout:
         if algebra not in self._layouts:
@@ -136,9 +174,9 @@ class PreciseTraces:
     ) -> Lifting:
         """Residuals at the precision that results of `wanted` bits need."""
         magnified = chord.magnification
-        needed = wanted + _ROUNDING_BITS + (int(np.log2(magnified)) if np.isfinite(magnified) else self._most)
+        needed = wanted + ROUNDING_BITS + (int(np.log2(magnified)) if np.isfinite(magnified) else self._most)
         if needed > self._most:
-            raise ConvergenceError("Newton to many digits", magnified, 2.0**(self._most - wanted), _ADVICE)
+            raise ConvergenceError("Newton to many digits", magnified, 2.0**(self._most - wanted), ADVICE)
         return Lifting(layout, system.units, needed, place, gauge, chord.spread)
 
     def _lost(self, system: Balanced) -> int:
@@ -148,24 +186,28 @@ class PreciseTraces:
         coefficients = np.ldexp(output.doubles, exponents - np.max(exponents))
         m = coefficients @ system.inverse[output.rows, output.columns]
         size = np.abs(m.imag) if np.iscomplexobj(m) else np.abs(m)
-        share = float(size / np.sum(np.abs(coefficients)))
+        return self._below(float(size / np.sum(np.abs(coefficients))))
+
+    def _below(self, share: float) -> int:
+        """Bits by which a share is below 1, as far as digits are asked for."""
         return min(max(int(-np.log2(share)), 0), self._spare) if share > 0 else self._spare
 
-    def _output(self, lifting: Lifting, system: Balanced) -> Any:
+    def _output(self, lifted: Lifted) -> Any:
         """m from the entries of G."""
-        output, layout = self._sparse.output, lifting.layout
-        exponents = [e + k for (_, e), k in zip(output.exact, system.units.of_inverse(output).tolist(), strict=True)]
+        output = self._sparse.output
+        units = lifted.units.of_inverse(output).tolist()
+        exponents = [e + k for (_, e), k in zip(output.exact, units, strict=True)]
         least, parts = min(exponents), []
-        for places in layout.output:
-            terms = zip(output.exact, lifting.inverse[places], exponents, strict=True)
+        for entries in lifted.output:
+            terms = zip(output.exact, entries, exponents, strict=True)
             total = sum(m * entry << e - least for (m, _), entry, e in terms)
-            parts.append(self._number(total, least - lifting.bits))
+            parts.append(self._number(total, least - lifted.bits))
         return self.context.mpc(*parts) if len(parts) == 2 else parts[0]
 
-    def _unknowns(self, lifting: Lifting, system: Balanced) -> list[list[Any]]:
+    def _unknowns(self, lifted: Lifted) -> list[list[Any]]:
         """u from balanced units, component by component."""
-        exponents = (-lifting.bits - system.units.traces).tolist()
-        return [[self._number(int(u), e) for u, e in zip(part, exponents, strict=True)] for part in lifting.traces]
+        exponents = (-lifted.bits - lifted.units.traces).tolist()
+        return [[self._number(int(u), e) for u, e in zip(part, exponents, strict=True)] for part in lifted.traces()]
 
     def _number(self, mantissa: int, exponent: int) -> Any:
         return self.context.make_mpf(from_man_exp(mantissa, exponent, self.context.prec, "n"))
@@ -179,12 +221,12 @@ def _lifted(lifting: Lifting, chord: Chord, wanted: int, z: complex | float) -> 
         residual, exponent = lifting.residual(largest)
         step = chord.step(residual)
         size = _log2(step[lifting.layout.traces.start :], exponent)
-        if not size < last - _LEAST_GAIN:
-            raise ConvergenceError("Newton to many digits", 2.0**max(size, -1000), 2.0**-min(wanted, 1000), _ADVICE)
-        if size > _NEAR_START:
+        if not size < last - LEAST_GAIN:
+            raise ConvergenceError("Newton to many digits", 2.0**max(size, -1000), 2.0**-min(wanted, 1000), ADVICE)
+        if size > NEAR_START:
             raise BranchError(f"Newton at {z:.10g} moved from its start to another root")
         gain = min(gain, last - size)
-        if gain < _INFINITE and _log2(step, exponent) - gain < -wanted - _SAFE_BITS:
+        if gain < _INFINITE and _log2(step, exponent) - gain < -wanted - SAFE_BITS:
             lifting.finish(step, exponent)
             return
         lifting.add(step, exponent)
@@ -215,4 +257,9 @@ def _inverse(jacobian: Numbers) -> Numbers:
     try:
         return np.linalg.inv(jacobian)
     except np.linalg.LinAlgError:
-        raise ConvergenceError("Newton to many digits", None, None, _ADVICE) from None
+        raise ConvergenceError("Newton to many digits", None, None, ADVICE) from None
+
+
+def place_of(z: Any, algebra: Algebra) -> list[Binary]:
+    """The components of a point as (mantissa, exponent of two)."""
+    return [binary_of(part) for part in (z.real, z.imag)[: algebra.components]]

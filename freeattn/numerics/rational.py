@@ -211,12 +211,11 @@ class RationalEngine(PanelEngine):
         """q in doubles at z: off the real axis or inside a band in the upper half-plane of q, real in a gap."""
         tracker = self._far if abs(z) > self._far_from else self._tracker
         if z.imag:
-            lower = np.array([z.real - 1j * abs(z.imag)])
-            if tracker.chart.test is not None:
-                picked, good = tracker.picked(lower)
-                if good[0]:
-                    return Place(tracker.chart.origin, complex(picked[0]))
-            return Place(tracker.chart.origin, complex(tracker.solve(lower)[0]))
+            lower = complex(z.real, -abs(z.imag))
+            picked = None if tracker.chart.test is None else tracker.picked_at(lower)
+            if picked is not None:
+                return Place(tracker.chart.origin, picked)
+            return Place(tracker.chart.origin, complex(tracker.solve(np.array([lower]))[0]))
         x = np.array([z.real])
         for (left, right), panel, nearest in zip(self._edges, self.panels, self._trackers, strict=True):
             if left < z.real < right:

@@ -20,7 +20,7 @@ from freeattn.model.quantities import binary_of
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.small_inverse import inverses
 
-__all__ = ["Balanced", "Coefficients", "SparseEquation", "Units", "shifted", "summed"]
+__all__ = ["BALANCING_ROUNDS", "Balanced", "Coefficients", "SparseEquation", "Units", "shifted", "summed"]
 
 Index = NDArray[np.intp]
 Real = NDArray[np.float64]
@@ -28,7 +28,7 @@ Numbers = NDArray[Any]  # float64 or complex128
 Binary = tuple[int, int]  # mantissa, exponent of two
 
 _ACCURATE = 1e-9  # relative: traces of inverses by LU that are this near those of the start are as good as any
-_ROUNDS = 2  # of balancing; each takes the square root of what is left of the spread of sizes
+BALANCING_ROUNDS = 2  # of balancing; each takes the square root of what is left of the spread of sizes
 
 
 class Coefficients(NamedTuple):
@@ -199,7 +199,7 @@ class SparseEquation:
         sizes = np.abs(inverse) * self._roots
         diagonal = sizes.diagonal()
         scale = 1 / np.sqrt(diagonal if diagonal.all() else np.where(diagonal > 0, diagonal, sizes.max(axis=1)))
-        for _ in range(_ROUNDS):
+        for _ in range(BALANCING_ROUNDS):
             scale = scale / np.sqrt((scale[:, None] * sizes * scale).max(axis=1))
         exponents = np.log2(scale)
         rows, columns = (np.rint(exponents + sign * self._copies).astype(np.intp) for sign in (1, -1))

@@ -26,14 +26,16 @@ from freeattn.numerics.array_balls import TINY, Ball, positive_definite, product
 from freeattn.numerics.dyson_tables import DysonTables, Read
 from freeattn.numerics.enclosures import double_of, exactly
 
-__all__ = ["Contraction", "Step", "TraceBalls", "contraction", "solution"]
+__all__ = [
+    "GOOD_DEFECT", "LARGEST_DEFECT", "MOST_BALANCING", "Contraction", "Step", "TraceBalls", "contraction", "solution",
+]
 
 Numbers = NDArray[Any]
 Real = NDArray[np.float64]
 
-_BALANCING = 5  # rounds towards |Ĝ_ij| ≤ d_i d_j, at most
-_GOOD_DEFECT = 1e-9  # that needs no better d
-_LARGEST_DEFECT = 0.25  # of 1 − ĜA and 1 − RJ in weighted norm
+MOST_BALANCING = 5  # rounds towards |Ĝ_ij| ≤ d_i d_j, at most
+GOOD_DEFECT = 1e-9  # that needs no better d
+LARGEST_DEFECT = 0.25  # of 1 − ĜA and 1 − RJ in weighted norm
 
 
 class Contraction(NamedTuple):
@@ -183,12 +185,12 @@ class TraceBalls:
         defect += np.abs(one - near @ matrix.middle) + terms * one + TINY
         d = np.sqrt(size.max(axis=2))
         share = self._share(defect, d)
-        for _ in range(_BALANCING):
-            if share.max() < _GOOD_DEFECT:
+        for _ in range(MOST_BALANCING):
+            if share.max() < GOOD_DEFECT:
                 break
             d = np.sqrt(d * (size / d[:, None, :]).max(axis=2))
             share = self._share(defect, d)  # of the d that the bound below is stated with
-        if not share.max() < _LARGEST_DEFECT:
+        if not share.max() < LARGEST_DEFECT:
             raise CertificationError("a matrix of the equation is singular, or nearly, within the bounds")
         first = defect @ size
         worst = (first / d[:, :, None]).max(axis=1)
@@ -283,7 +285,7 @@ def contraction(jacobian: Ball, inverse: Numbers, size: Real) -> Contraction:
     defect = np.abs(one - inverse @ jacobian.middle)
     defect += (moduli @ (jacobian.radius + terms * np.abs(jacobian.middle)) + one * terms) * (1 + terms)
     share = float(np.max(defect @ size / size, initial=0.0)) * (1 + terms)
-    if not share < _LARGEST_DEFECT:
+    if not share < LARGEST_DEFECT:
         raise CertificationError(
             "the root is too ill-conditioned for a proof in double precision: the point is too near an edge, or terms "
             "of very unequal size cancel"

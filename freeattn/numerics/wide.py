@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from flint import fmpq, fmpq_poly
+from flint import fmpq, fmpq_poly, fmpz
 from mpmath import libmp
 
 from freeattn.model.quantities import binary_of
@@ -35,6 +35,7 @@ Factors = Sequence[tuple[fmpq_poly, int]]
 _BITS_PER_DIGIT = 3.3219280948873626  # log2(10)
 _NOTHING = -(1 << 40)
 _DOUBLE_BITS = 53
+_LONG_BITS = 500  # from here on flint multiplies faster than Python; its integers take the place of all they meet
 _DOUBLE = 2.0**_DOUBLE_BITS
 
 
@@ -76,19 +77,23 @@ def power_of_two(exponent: int) -> float:
 
 
 def _double(mantissa: int, exponent: int) -> float:
-    return float(libmp.to_float(libmp.from_man_exp(mantissa, exponent)))
+    return float(libmp.to_float(libmp.from_man_exp(int(mantissa), exponent)))
 
 
 def rounded(a: Wide, bits: int) -> Wide:
     """The larger part cut to `bits` bits."""
-    excess = max(a.real.bit_length(), a.imag.bit_length()) - bits
-    return Wide(a.real >> excess, a.imag >> excess, a.exponent + excess) if excess > 0 else a
+    real, imag, exponent = a
+    excess = max(real.bit_length(), imag.bit_length()) - bits
+    return Wide(real >> excess, imag >> excess, exponent + excess) if excess > 0 else a
 
 
 def times(a: Wide, b: Wide, bits: int) -> Wide:
     """a·b."""
     real, imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
-    return rounded(Wide(real, imag, a.exponent + b.exponent), bits)
+    excess = max(real.bit_length(), imag.bit_length()) - bits
+    if excess > 0:
+        return Wide(real >> excess, imag >> excess, a.exponent + b.exponent + excess)
+    return Wide(real, imag, a.exponent + b.exponent)
 
 
 def plus(a: Wide, b: Wide, bits: int) -> Wide:
@@ -140,10 +145,10 @@ def from_number(value: Any, bits: int) -> Wide:
 
 def to_number(a: Wide, context: Any) -> Any:
     """As a number of an mpmath context, rounded to its precision; complex unless the imaginary part is 0."""
-    real = context.make_mpf(libmp.from_man_exp(a.real, a.exponent, context.prec, "n"))
+    real = context.make_mpf(libmp.from_man_exp(int(a.real), a.exponent, context.prec, "n"))
     if not a.imag:
         return real
-    return context.mpc(real, context.make_mpf(libmp.from_man_exp(a.imag, a.exponent, context.prec, "n")))
+    return context.mpc(real, context.make_mpf(libmp.from_man_exp(int(a.imag), a.exponent, context.prec, "n")))
 
 
 class WidePolynomial:
@@ -160,7 +165,7 @@ class WidePolynomial:
         """The value times the denominator."""
         if self._is_q:
             return q
-        return _horner(self._at(bits)[0], q, bits)
+        return _horner(self._at(bits)[0], rounded(q, bits), bits)
 
     @property
     def vanishes_at_zero(self) -> bool:
@@ -169,7 +174,7 @@ class WidePolynomial:
 
     def slope(self, q: Wide, bits: int) -> Wide:
         """The derivative times the denominator."""
-        return _horner(self._at(bits)[1], q, bits)
+        return _horner(self._at(bits)[1], rounded(q, bits), bits)
 
     def _at(self, bits: int) -> tuple[Coefficients, Coefficients]:
         if bits not in self._cut:
@@ -180,14 +185,16 @@ class WidePolynomial:
 def _normalized(coefficients: Sequence[int], bits: int) -> Coefficients:
     """(mantissa of exactly `bits` bits, exponent), so that the last bit is the rounding of each."""
     shifts = [c.bit_length() - bits for c in coefficients]
-    return [(c >> s if s > 0 else c << -s, s) for c, s in zip(coefficients, shifts, strict=True)]
+    number = fmpz if bits >= _LONG_BITS else int
+    return [(number(c >> s if s > 0 else c << -s), s) for c, s in zip(coefficients, shifts, strict=True)]
 
 
 def _horner(coefficients: Coefficients, q: Wide, bits: int) -> Wide:
+    """The value at q of as many bits, a bit or two longer."""
     if not coefficients:
         return ZERO
     real, exponent = coefficients[-1]
-    imag, (q_real, q_imag, q_exponent) = 0, rounded(q, bits)
+    imag, (q_real, q_imag, q_exponent) = 0, q
     for mantissa, place in coefficients[-2::-1]:
         real, imag, exponent = real * q_real - imag * q_imag, real * q_imag + imag * q_real, exponent + q_exponent
         excess = max(real.bit_length(), imag.bit_length()) - bits
@@ -200,7 +207,7 @@ def _horner(coefficients: Coefficients, q: Wide, bits: int) -> Wide:
             real, imag, exponent = mantissa, 0, place
         else:
             real += mantissa << gap if gap >= 0 else mantissa >> -gap
-    return rounded(Wide(real, imag, exponent), bits)
+    return Wide(real, imag, exponent)
 
 
 class WideProduct:
@@ -214,19 +221,28 @@ class WideProduct:
 
     def __call__(self, q: Wide, bits: int) -> Wide:
         """The value; `ZeroDivisionError` at a pole."""
+        return self.product(self.values(q, bits), bits)
+
+    def values(self, q: Wide, bits: int) -> list[Wide]:
+        """The factors."""
+        q = rounded(q, bits)
+        return [polynomial(q, bits) for polynomial, _ in self._factors]
+
+    def product(self, values: Sequence[Wide], bits: int) -> Wide:
+        """The value from those of the factors; `ZeroDivisionError` at a pole."""
         top, bottom = Wide(int(self._constant.p), 0, 0), Wide(int(self._constant.q), 0, 0)
-        for polynomial, exponent in self._factors:
-            value = power(polynomial(q, bits), abs(exponent), bits)
+        for (_, exponent), factor in zip(self._factors, values, strict=True):
+            value = power(factor, abs(exponent), bits)
             if exponent > 0:
                 top = times(top, value, bits)
             else:
                 bottom = times(bottom, value, bits)
         return divided(top, bottom, bits)
 
-    def log_slope(self, q: Wide, bits: int) -> Wide:
-        """The logarithmic derivative Σ e_i f_i'/f_i."""
-        total = ZERO
-        for polynomial, exponent in self._factors:
-            term = divided(polynomial.slope(q, bits), polynomial(q, bits), bits)
-            total = plus(total, times(term, Wide(exponent, 0, 0), bits), bits)
+    def log_slope(self, q: Wide, bits: int, values: Sequence[Wide] | None = None) -> Wide:
+        """The logarithmic derivative Σ e_i f_i'/f_i; values of the factors may be known."""
+        total, q = ZERO, rounded(q, bits)
+        for (polynomial, exponent), value in zip(self._factors, values or self.values(q, bits), strict=True):
+            term = divided(polynomial.slope(q, bits), rounded(value, bits), bits)
+            total = plus(total, Wide(term.real * exponent, term.imag * exponent, term.exponent), bits)
         return total

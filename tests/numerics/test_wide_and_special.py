@@ -86,6 +86,22 @@ def test_the_root_picked_among_all_is_the_one_that_continuation_reaches() -> Non
         picked, one = tracker.picked(x)
         assert one.all()
         np.testing.assert_allclose(picked, tracker._continued(x), rtol=1e-10)
+        alone = [tracker.picked_at(point) for point in x.tolist()]
+        np.testing.assert_allclose(alone, picked, rtol=1e-13)
+
+
+def test_a_single_point_gets_the_root_of_arrays() -> None:
+    """Tiny and huge points, points beside the axis and in a band, and points where arrays hold what is not finite."""
+    for tie in ("none", "key-value"):
+        spec = fa.Attention.from_ratios(1, None if tie != "none" else 1, 1, n_heads=1, tie=tie)
+        tracker = RationalEngine(exact_law(spec).curve)._tracker
+        x = np.array([1e-12 - 1e-13j, 1e-3 - 1e-9j, 1e-30 - 1e-31j, 1e9 - 1e8j, 2 - 1e-15j, 1.5 - 0j, 0j])
+        with np.errstate(all="ignore"):
+            picked, one = tracker.picked(x)
+        for point, expected, good in zip(x.tolist(), picked, one, strict=True):
+            found = tracker.picked_at(point)
+            assert (found is not None) == good
+            assert found is None or abs(found - expected) <= 1e-12 * abs(expected)
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 10**6), 1, 10**4])

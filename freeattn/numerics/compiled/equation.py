@@ -45,8 +45,8 @@ class CompiledEquation(TraceEquation):
 
     def __init__(self, tables: DysonTables) -> None:
         super().__init__(tables)
-        self._packed = packed(tables)
-        sections, terms = self._packed.sections, self._packed.terms
+        self.packed = packed(tables)
+        sections, terms = self.packed.sections, self.packed.terms
         self._places = [(int(row[0]), int(row[1])) for row in terms[sections[BLOCKS] : sections[BLOCKS + 1]]]
 
     def matrices(self, u: Numbers, z: Numbers) -> list[Numbers]:
@@ -67,10 +67,10 @@ class CompiledEquation(TraceEquation):
         count, points = len(z), _contiguous(z)
         found = _Roots(
             np.empty((count, self.count), dtype=np.complex128), np.empty(count),
-            np.empty((count, self._packed.fixed.shape[1]), dtype=np.complex128),
+            np.empty((count, self.packed.fixed.shape[1]), dtype=np.complex128),
             np.empty((count, self.count), dtype=np.complex128), np.empty(count, dtype=np.bool_),
         )
-        roots(self._packed, _contiguous(u), points, steps, *found)
+        roots(self.packed, _contiguous(u), points, steps, *found)
         if np.iscomplexobj(u) or np.iscomplexobj(z):
             return found
         return found._replace(traces=found.traces.real, matrices=found.matrices.real, phi=found.phi.real)
@@ -94,7 +94,7 @@ class CompiledEquation(TraceEquation):
             np.empty((count, self.count)), np.empty((count, self.count), dtype=np.complex128),
             np.empty(flat.shape, dtype=np.complex128), np.empty(count, dtype=np.bool_),
         )
-        derivatives(self._packed, _contiguous(flat), *found)
+        derivatives(self.packed, _contiguous(flat), *found)
         if np.iscomplexobj(flat):
             return found
         return found._replace(tangents=found.tangents.real, changes=found.changes.real)
@@ -102,12 +102,12 @@ class CompiledEquation(TraceEquation):
     def bilinear(self, left: list[Numbers], right: list[Numbers]) -> Numbers:
         first, second = _flat(left), _flat(right)
         found = np.empty((len(first), self.count, self.count), dtype=np.complex128)
-        bilinears(self._packed, _contiguous(first), _contiguous(second), found)
+        bilinears(self.packed, _contiguous(first), _contiguous(second), found)
         return found if np.iscomplexobj(first) or np.iscomplexobj(second) else found.real
 
     def output_error(self, u: Numbers, z: Numbers, matrices: list[Numbers]) -> Real:
         found = np.empty(len(z))
-        errors(self._packed, _contiguous(u), _contiguous(z), found)
+        errors(self.packed, _contiguous(u), _contiguous(z), found)
         lost = ~np.isfinite(found)
         if lost.any():  # singular Jacobians, as at an edge, are the reference's business
             found[lost] = super().output_error(u[lost], z[lost], [g[lost] for g in matrices])
@@ -115,16 +115,16 @@ class CompiledEquation(TraceEquation):
 
     def averaged(self, z: Numbers, steps: int) -> Numbers:
         found = np.empty((len(z), self.count), dtype=np.complex128)
-        averages(self._packed, _contiguous(z), steps, found)
+        averages(self.packed, _contiguous(z), steps, found)
         return found
 
     def follow(self, start: Numbers, points: Numbers, u: Numbers) -> tuple[Numbers, Mask]:
         found, reached = np.array(u, dtype=np.complex128), np.empty(len(points), dtype=np.bool_)
-        descents(self._packed, _contiguous(start), _contiguous(points), found, reached)
+        descents(self.packed, _contiguous(start), _contiguous(points), found, reached)
         return found, reached
 
     def chords(self, band: PanelBand) -> Chords:
-        return Chords(self._packed, band)
+        return Chords(self.packed, band)
 
     def _listed(self, flat: Numbers) -> list[Numbers]:
         """The matrices of each sector, views of the vectors of all."""

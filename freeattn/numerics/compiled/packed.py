@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from freeattn.numerics.dyson_tables import DysonTables, Read
 
-__all__ = ["BLOCKS", "ENERGY", "MEANS", "OUTPUT", "PRODUCTS", "READS", "SHARES", "SLOPES", "Packed", "packed"]
+__all__ = ["BLOCKS", "ENERGY", "MEANS", "OUTPUT", "PRODUCTS", "READS", "SHARES", "SLOPES", "Packed", "around",
+           "packed"]
 
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -94,7 +95,7 @@ def _slopes(tables: DysonTables, first: Index) -> Iterable[Term]:
         for read in sums:
             point = tables.sectors[read.sector].point
             for row, column in zip(*np.nonzero(point), strict=True):
-                yield (e, *_around(read, row, column, first, len(point))), read.coefficient * point[row, column]
+                yield (e, *around(read, row, column, first, len(point))), read.coefficient * point[row, column]
 
 
 def _products(tables: DysonTables, first: Index) -> Iterable[Term]:
@@ -102,11 +103,11 @@ def _products(tables: DysonTables, first: Index) -> Iterable[Term]:
         for read in sums:
             sector = tables.sectors[read.sector]
             for i, row, column in zip(*np.nonzero(sector.energy), strict=True):
-                places = _around(read, row, column, first, len(sector.weight))
+                places = around(read, row, column, first, len(sector.weight))
                 yield (e, int(sector.sources[i]), *places), read.coefficient * sector.energy[i, row, column]
 
 
-def _around(read: Read, row: int, column: int, first: Index, size: int) -> tuple[int, int]:
+def around(read: Read, row: int, column: int, first: Index, size: int) -> tuple[int, int]:
     """The entries (p, row) and (column, q) whose product the entry (p, q) of G·E·G has from E at (row, column)."""
     start = int(first[read.sector])
     return start + read.row * size + int(row), start + int(column) * size + read.column

@@ -1,0 +1,124 @@
+"""Proofs of values in one call, for complex unknowns: off the axis and in bands."""
+
+from __future__ import annotations
+
+from math import floor, ldexp, log2
+from typing import Any, NamedTuple
+
+import numpy as np
+from flint import fmpq
+from numpy.typing import NDArray
+
+from freeattn.numerics.array_balls import slack
+from freeattn.numerics.compiled.packed import ENERGY, OUTPUT, PRODUCTS, READS, around, packed
+from freeattn.numerics.compiled.pairs import MOST_TERMS
+from freeattn.numerics.compiled.proofs import Lower, prove_value
+from freeattn.numerics.dyson_tables import DysonTables, mapped
+from freeattn.numerics.enclosures import double_of, exactly
+from freeattn.numerics.exact_traces import Dyadic, Pair, up
+
+__all__ = ["CompiledProofs", "Proved"]
+
+_PAIR_WIDTH = 2.0**-100  # relative: of a number from its two doubles, with room
+_BITS = 120  # of a midpoint, relative to m
+
+Numbers = NDArray[Any]
+Index = NDArray[np.int64]
+Real = NDArray[np.float64]
+
+
+class Proved(NamedTuple):
+    """m within `radius` of a midpoint, and the bound of the contraction."""
+
+    middle: Dyadic
+    radius: float
+    share: float
+
+
+class CompiledProofs:
+    """Proofs for one equation, given with an `Enclosure` for every number.
+
+    Args:
+        tables: the equation.
+        width: how far true weights and z may be from the middles of their enclosures, relative.
+    """
+
+    def __init__(self, tables: DysonTables, width: float) -> None:
+        high = mapped(tables, lambda value: double_of(exactly(value).middle))
+        self._tables = packed(high)
+        first = np.cumsum([0, *(len(sector.weight) ** 2 for sector in tables.sectors)])
+        energy, reads, output, products = (
+            self._tables.terms[slice(*self._tables.sections[k : k + 2])] for k in (ENERGY, READS, OUTPUT, PRODUCTS))
+        derivatives, values = _derivatives(high, first)
+        means, shares, weights, roots = _traces(high, first)
+        counts = [
+            _most(energy[:, :1]), max(_most(reads[:, :1]), len(output)),
+            max(_most(products[:, :2]), _most(derivatives[:, :1])), _most(shares[:, :1]),
+        ]
+        sizes = [len(sector.weight) for sector in tables.sectors]
+        self.usable = max(*counts[:2], *sizes) + 2 <= MOST_TERMS
+        self._lower = Lower(
+            _lows(value for sector in tables.sectors for value in sector.constant.ravel()),
+            _lows(value for sector in tables.sectors for value in sector.energy.ravel() if value != 0),
+            _lows(read.coefficient for sums in tables.reads for read in sums),
+            _lows(read.coefficient for read in tables.output),
+            derivatives, values, means, shares, weights, roots,
+            np.array([slack(count + 2) for count in counts]), width + _PAIR_WIDTH,
+        )
+
+    def __call__(self, u: Numbers, z: Pair) -> Proved | None:
+        """The value at a solution in doubles; None where it is not proved that way."""
+        (x, x_low), (y, y_low) = map(_both, z)
+        found = np.zeros(8)
+        proved = self.usable and prove_value(
+            self._tables, self._lower, np.ascontiguousarray(u, dtype=np.complex128), complex(x, y),
+            complex(x_low, y_low), found)
+        if not (proved and np.isfinite(found).all() and found[:6].any()):
+            return None
+        real, real_low, imag, imag_low, real_change, imag_change, radius, share = found.tolist()
+        bits = max(0, _BITS - floor(log2(max(abs(real), abs(imag)))))
+        x_sum, y_sum = (sum(up(part, bits) for part in parts) for parts in (
+            (real, real_low, real_change), (imag, imag_low, imag_change)))
+        return Proved(Dyadic(x_sum, y_sum, bits), (radius + ldexp(8.0, -bits)) * (1 + slack(1)), share)
+
+
+def _both(value: fmpq) -> tuple[float, float]:
+    """A number as the sum of two doubles, nearly."""
+    high = double_of(value)
+    return high, double_of(value - fmpq(*high.as_integer_ratio()))
+
+
+def _lows(values: Any) -> Real:
+    return np.array([_both(exactly(value).middle)[1] for value in values], dtype=float)
+
+
+def _derivatives(tables: DysonTables, first: Index) -> tuple[Index, Real]:
+    """The terms of ∂m/∂u: (unknown, left, right), and coefficients."""
+    found, values = [], []
+    for read in tables.output:
+        sector = tables.sectors[read.sector]
+        for i, row, column in zip(*np.nonzero(sector.energy), strict=True):
+            found.append((int(sector.sources[i]), *around(read, row, column, first, len(sector.weight))))
+            values.append(read.coefficient * sector.energy[i, row, column])
+    return np.array(found, dtype=np.int64).reshape(-1, 3), np.array(values, dtype=float)
+
+
+def _traces(tables: DysonTables, first: Index) -> tuple[Index, Index, Real, Real]:
+    """(places and sizes of all matrices of traces, (own entry, entry), weights, √(copies/copies) of each own entry)."""
+    means, shares, weights, roots, start = [], [], [], [np.zeros(0)], 0
+    for average in tables.averages:
+        weight = np.sqrt(tables.sectors[average[0][0]].weight)
+        size = len(weight)
+        means.append((start, size))
+        roots.append((weight[:, None] / weight).ravel())
+        for k, share in average:
+            shares += [(start + i, int(first[k]) + i) for i in range(size * size)]
+            weights += [share] * (size * size)
+        start += size * size
+    return (np.array(means, dtype=np.int64), np.array(shares, dtype=np.int64), np.array(weights, dtype=float),
+            np.concatenate(roots))
+
+
+def _most(keys: Index) -> int:
+    """How many rows agree, at most."""
+    return int(np.unique(keys, axis=0, return_counts=True)[1].max(initial=0))
