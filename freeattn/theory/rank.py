@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import sympy as sp
@@ -26,9 +26,10 @@ from freeattn.errors import NotCoveredError
 from freeattn.model.expression import Expression, Factor, identity
 from freeattn.model.letters import Copies, Inclusion
 from freeattn.theory.automaton import START, Automaton, Edge, Node, automaton_of
+from freeattn.theory.evaluation import Evaluation
 from freeattn.theory.field import as_expression
 from freeattn.theory.pencil import Product, check_product, size_of
-from freeattn.theory.splitting import Values, exact_values, number_in, split
+from freeattn.theory.splitting import exact_values, number_in, split
 from freeattn.theory.thin_basis import thin_basis
 
 __all__ = ["atoms_of", "generic_rank"]
@@ -38,7 +39,7 @@ Network: TypeAlias = "dict[Vertex, dict[Vertex, Fraction]]"
 _SOURCE, _SINK = ("source",), ("sink",)
 
 
-def generic_rank(expression: Expression, values: Mapping[Any, Any] | None = None) -> Fraction:
+def generic_rank(expression: Expression, values: Mapping[Any, Any] | Evaluation | None = None) -> Fraction:
     """The rank of M for almost all values of its Gaussian letters, in the units of the sizes of spaces.
 
     Args:
@@ -48,20 +49,27 @@ def generic_rank(expression: Expression, values: Mapping[Any, Any] | None = None
     Raises:
         InputError: when a size or count is not a rational number.
     """
-    written = split(expression, values, rank_only=True)
+    known = exact_values(values)
+    written = split(expression, known, rank_only=True)
     if not written.expression.terms:
         return Fraction(0)
-    known = exact_values({**(values or {}), **written.sizes})
+    if written.sizes:
+        known = exact_values({**known.values, **written.sizes})
     found = []
-    for matrix in (written.expression, written.expression.T):
-        automaton = automaton_of(matrix)
+    for automaton in _automata(written.expression):
         thin = thin_basis(automaton, partial(_edge_capacity, automaton, known), partial(_capacity, known))
         found += [_flow(_network(a, known)) for a in (automaton, thin)]
     return min(found)
 
 
+@lru_cache(maxsize=64)
+def _automata(matrix: Expression) -> tuple[Automaton, Automaton]:
+    """Of M and of Mᵀ. Layers of one kind have one expression."""
+    return automaton_of(matrix), automaton_of(matrix.T)
+
+
 def atoms_of(
-    expression: Expression, of: Product = "gram", values: Mapping[Any, Any] | None = None
+    expression: Expression, of: Product = "gram", values: Mapping[Any, Any] | Evaluation | None = None
 ) -> tuple[tuple[sp.Expr, Fraction], ...]:
     """The atoms (location, mass) of the law of M Mᵀ ("gram"), MᵀM ("cogram") or M = Mᵀ ("self-adjoint"), sorted.
 
@@ -83,7 +91,7 @@ def atoms_of(
     return tuple(atoms)
 
 
-def _constants(matrix: Expression, of: Product, values: Values) -> set[sp.Expr]:
+def _constants(matrix: Expression, of: Product, values: Evaluation) -> set[sp.Expr]:
     """Where atoms may be: the eigenvalues of c cᵀ, or of c for the law of M itself.
 
     c is the constant part of M, block by block over parts of direct sums and eigenspaces of diagonal letters.
@@ -117,7 +125,7 @@ def _paired(entries: dict[tuple[Any, Any], sp.Expr], first: Any, second: Any, co
     return sp.Add(*parts)
 
 
-def _network(automaton: Automaton, values: Values) -> Network:
+def _network(automaton: Automaton, values: Evaluation) -> Network:
     """Source → starts, nodes with their capacity from entry to exit, ends → sink; edges of one letter that leave a node
     together pass through one vertex, as they carry no more than the letter does."""
     network: Network = {}
@@ -152,18 +160,18 @@ def _add(network: Network, tail: Vertex, head: Vertex, capacity: Fraction) -> No
     network.setdefault(head, {}).setdefault(tail, Fraction(0))
 
 
-def _capacity(values: Values, node: Node) -> Fraction:
+def _capacity(values: Evaluation, node: Node) -> Fraction:
     return number_in(f"size of {node.space}", size_of(node.space), values) * _copies(node.scope, values)
 
 
-def _copies(families: tuple[Copies, ...], values: Values) -> Fraction:
+def _copies(families: tuple[Copies, ...], values: Evaluation) -> Fraction:
     total = Fraction(1)
     for family in families:
         total *= number_in(f"copies {family}", family.count, values)
     return total
 
 
-def _edge_capacity(automaton: Automaton, values: Values, edge: Edge) -> Fraction:
+def _edge_capacity(automaton: Automaton, values: Evaluation, edge: Edge) -> Fraction:
     """The rank of one letter between all copies of two nodes: copies that it does not tell apart count once."""
     ends = _source(automaton, edge), automaton.nodes[edge.target]
     chain = () if edge.factor is None else edge.factor.letter.chain
@@ -176,7 +184,7 @@ def _edge_capacity(automaton: Automaton, values: Values, edge: Edge) -> Fraction
     return _copies(shared, values) * min(sides)
 
 
-def _letter_capacity(automaton: Automaton, values: Values, edge: Edge) -> Fraction:
+def _letter_capacity(automaton: Automaton, values: Evaluation, edge: Edge) -> Fraction:
     """The rank of a letter that leaves a node, wherever to: of one matrix for each copy of the node, if it is one."""
     node = _source(automaton, edge)
     if edge.factor is None or not set(edge.factor.letter.chain) <= set(node.scope):
