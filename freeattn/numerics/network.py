@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _GUARD_DIGITS = 15
-_REFINEMENTS = (1, 3, 9)  # of the grid, until the masses of the bands add up
+_REFINEMENTS = (1, 2, 6, 18)  # of the grid, until the masses of the bands add up
 _MOST_GAPS = 12  # that are found one after another inside bands of one grid
 _DEVIATIONS = np.linspace(-3.03, 2.97, 19)  # where most of a law lies, however narrow; not on edges such as ±2
 _MASS_TOLERANCE = 1e-9

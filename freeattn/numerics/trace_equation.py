@@ -148,6 +148,21 @@ class TraceEquation:
             total[:, :, sector.sources] += reads.coefficients.T @ part
         return total
 
+    def bordered(self, u: Real, x: float, phi: Real, gauge: Real) -> tuple[Real, Real]:
+        """(F, F_u φ, ℓ·φ − 1) at one real point, and its matrix of derivatives in (u, x, φ); see `folds`."""
+        count, g = self.count, self.matrices(u[None], np.array([x]))
+        turned = [a @ e @ a for a, e in zip(g, self.energy(phi[None]), strict=True)]
+        points = [sector.point for sector in self.tables.sectors]
+        jacobian = self.jacobian(g)[0]
+        second = -(self.bilinear(g, turned) + self.bilinear(turned, g))[0]
+        mixed = -self.read([a @ p @ t + t @ p @ a for a, p, t in zip(g, points, turned, strict=True)])[0]
+        matrix = np.zeros((2 * count + 1, 2 * count + 1))
+        matrix[:count, :count], matrix[:count, count] = jacobian, -self.slope(g)[0]
+        matrix[count:-1, :count], matrix[count:-1, count], matrix[count:-1, count + 1 :] = second, mixed, jacobian
+        matrix[-1, count + 1 :] = gauge
+        residual = np.concatenate([u - self.read(g)[0], jacobian @ phi, [gauge @ phi - 1]])
+        return residual, matrix
+
     def slope(self, matrices: list[Numbers]) -> Numbers:
         """∂Φ/∂z."""
         return self.read([g @ s.point @ g for g, s in zip(matrices, self.tables.sectors, strict=True)])

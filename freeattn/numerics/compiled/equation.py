@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from freeattn.numerics.bands import PanelBand
 from freeattn.numerics.compiled.chords import Chords
 from freeattn.numerics.compiled.packed import BLOCKS, packed
-from freeattn.numerics.compiled.points import averages, bilinears, derivatives, descents, errors, roots
+from freeattn.numerics.compiled.points import averages, bilinears, borders, derivatives, descents, errors, roots
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.trace_equation import NEWTON_STEPS, TOLERANCE, TraceEquation, Value
 
@@ -104,6 +104,15 @@ class CompiledEquation(TraceEquation):
         found = np.empty((len(first), self.count, self.count), dtype=np.complex128)
         bilinears(self._packed, _contiguous(first), _contiguous(second), found)
         return found if np.iscomplexobj(first) or np.iscomplexobj(second) else found.real
+
+    def bordered(self, u: Real, x: float, phi: Real, gauge: Real) -> tuple[Real, Real]:
+        size = 2 * self.count + 1
+        residual, matrix = np.empty(size), np.zeros((size, size))
+        borders(
+            self._packed, _contiguous(u), float(x), np.ascontiguousarray(phi), np.ascontiguousarray(gauge), residual,
+            matrix,
+        )
+        return residual, matrix
 
     def output_error(self, u: Numbers, z: Numbers, matrices: list[Numbers]) -> Real:
         found = np.empty(len(z))

@@ -34,6 +34,7 @@ __all__ = [
     "output",
     "output_bound",
     "rates",
+    "sandwiched",
     "tangent",
     "workspace",
 ]
@@ -207,11 +208,18 @@ def newton(t: Any, start: Any, z: complex, steps: int, w: Any, kept: Any) -> flo
 def rates(t: Any, w: Any) -> None:
     """CHANGE ← dG/dz along the branch, from G."""
     tangent(t, w)
-    g, change, product, right = w.entries[G], w.entries[CHANGE], w.entries[PRODUCT], w.unknowns[RIGHT]
-    for m in range(len(g)):
+    change, right = w.entries[CHANGE], w.unknowns[RIGHT]
+    for m in range(len(change)):
         change[m] = t.fixed[1, m]
     for i in range(t.sections[ENERGY], t.sections[ENERGY + 1]):
         change[t.terms[i, 0]] += scaled(right[t.terms[i, 1]], t.values[i])
+    sandwiched(t, w)
+
+
+@kernel
+def sandwiched(t: Any, w: Any) -> None:
+    """CHANGE ← G·CHANGE·G."""
+    g, change, product = w.entries[G], w.entries[CHANGE], w.entries[PRODUCT]
     for half in range(2):
         left, inner, found = (product, g, change) if half else (g, change, product)
         for i in range(t.sections[BLOCKS], t.sections[BLOCKS + 1]):

@@ -27,10 +27,11 @@ from freeattn.numerics.compiled.kernels import (
     newton,
     output_bound,
     rates,
+    sandwiched,
     tangent,
     workspace,
 )
-from freeattn.numerics.compiled.packed import PRODUCTS
+from freeattn.numerics.compiled.packed import ENERGY, PRODUCTS, SLOPES
 from freeattn.numerics.compiled.scalars import kernel, modulus, scaled
 from freeattn.numerics.trace_equation import (
     EPSILON,
@@ -43,7 +44,7 @@ from freeattn.numerics.trace_equation import (
     TOLERANCE,
 )
 
-__all__ = ["averages", "bilinears", "derivatives", "descents", "errors", "roots"]
+__all__ = ["averages", "bilinears", "borders", "derivatives", "descents", "errors", "roots"]
 
 
 @kernel
@@ -82,6 +83,35 @@ def bilinears(t: Any, left: Any, right: Any, found: Any) -> None:
         for i in range(t.sections[PRODUCTS], t.sections[PRODUCTS + 1]):
             product = left[k, t.terms[i, 2]] * right[k, t.terms[i, 3]]
             found[k, t.terms[i, 0], t.terms[i, 1]] += scaled(product, t.values[i])
+
+
+@kernel
+def borders(t: Any, u: Any, x: float, phi: Any, gauge: Any, residual: Any, matrix: Any) -> None:
+    """residual, matrix ← (F, F_u φ, ℓ·φ − 1) at one real point and its derivatives in (u, x, φ); matrix holds zeros."""
+    w, count = workspace(t, len(u)), len(u)
+    evaluate(t, u, complex(x, 0.0), w)
+    g, turned = w.entries[G], w.entries[CHANGE]
+    turned[:] = 0.0
+    for i in range(t.sections[ENERGY], t.sections[ENERGY + 1]):
+        turned[t.terms[i, 0]] += phi[t.terms[i, 1]] * t.values[i]
+    sandwiched(t, w)
+    for i in range(t.sections[PRODUCTS], t.sections[PRODUCTS + 1]):
+        row, column, left, right = t.terms[i, 0], t.terms[i, 1], t.terms[i, 2], t.terms[i, 3]
+        matrix[row, column] -= (g[left] * g[right]).real * t.values[i]
+        matrix[count + row, column] -= (g[left] * turned[right] + turned[left] * g[right]).real * t.values[i]
+    for i in range(t.sections[SLOPES], t.sections[SLOPES + 1]):
+        row, left, right = t.terms[i, 0], t.terms[i, 1], t.terms[i, 2]
+        matrix[row, count] -= (g[left] * g[right]).real * t.values[i]
+        matrix[count + row, count] -= (g[left] * turned[right] + turned[left] * g[right]).real * t.values[i]
+    residual[2 * count] = -1.0
+    for e in range(count):
+        matrix[e, e] += 1.0
+        matrix[2 * count, count + 1 + e] = gauge[e]
+        residual[2 * count] += gauge[e] * phi[e]
+        residual[e], residual[count + e] = u[e].real - w.unknowns[PHI, e].real, 0.0
+        for i in range(count):
+            matrix[count + e, count + 1 + i] = matrix[e, i]
+            residual[count + e] += matrix[e, i] * phi[i]
 
 
 @kernel
