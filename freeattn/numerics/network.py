@@ -26,7 +26,7 @@ from freeattn.numerics.real_axis import BAND, GAP, Axis
 from freeattn.numerics.refinement import refined_density, sharpened
 from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
-from freeattn.numerics.trace_equation import ChordDensities, TraceEquation
+from freeattn.numerics.trace_equation import ChordValues, TraceEquation
 
 __all__ = ["NetworkEngine"]
 
@@ -76,7 +76,7 @@ class NetworkEngine(PanelEngine):
         self._axis = Axis(self._equation, self._descent)
         self._precise: dict[int, PreciseTraces] = {}
         self._bands: dict[int, tuple[Band, ...]] = {}
-        self._chords: dict[float, ChordDensities | None] = {}
+        self._chords: dict[float, ChordValues | None] = {}
         self._integrals: dict[int, PreciseIntegrals] = {}
         self._stretches, self._panels = self._resolved(size, mass, signed)
 
@@ -201,11 +201,8 @@ class NetworkEngine(PanelEngine):
         theta, rho = panel.map.angle(x), np.full(x.shape, np.nan)
         near_ends = np.minimum(theta, np.pi / 2 - theta) < _NEAR_ENDS
         rest = np.flatnonzero(~near_edge(panel, x))
-        chords, middle = self._chords_of(panel), rest[~near_ends[rest]]
-        if chords is not None and middle.size:
-            found, good = chords.density(x[middle], theta[middle], _RELIABLE)
-            rho[middle[good]] = found[good]
-            rest = rest[np.isnan(rho[rest])]
+        rho[rest] = self._by_chords(x[rest], theta[rest], panel).imag / np.pi
+        rest = rest[np.isnan(rho[rest])]
         missing = np.isnan(rho)
         rho[missing] = panel.density_series(theta[missing])
         if rest.size:
@@ -217,7 +214,16 @@ class NetworkEngine(PanelEngine):
             rho[rest[good]] = found[good]
         return rho
 
-    def _chords_of(self, panel: PanelBand) -> ChordDensities | None:
+    def _by_chords(self, x: Array, theta: Array, panel: PanelBand) -> Complex:
+        """m away from the ends of a band where it passes every test at once; not-a-number elsewhere."""
+        m, chords = np.full(x.shape, np.nan + 0j), self._chords_of(panel)
+        middle = np.flatnonzero(np.minimum(theta, np.pi / 2 - theta) >= _NEAR_ENDS)
+        if chords is not None and middle.size:
+            found, good = chords.stieltjes(x[middle], theta[middle], _RELIABLE)
+            m[middle[good]] = found[good]
+        return m
+
+    def _chords_of(self, panel: PanelBand) -> ChordValues | None:
         """What the equation keeps at the nodes of a band to get densities faster, made when first needed."""
         key = panel.map.left
         if key not in self._chords:
@@ -272,19 +278,35 @@ class NetworkEngine(PanelEngine):
     def _checked_output(self, u: Complex, z: Complex) -> Complex:
         matrices = self._equation.matrices(u, z)
         m = self._equation.output(matrices)
-        size = np.maximum(_RELIABLE * np.abs(m), _ZERO / (np.abs(z) + self._reach))
-        self._refuse_singular(z, self._equation.output_error(u, z, matrices) <= size)
+        self._refuse_singular(z, self._equation.output_error(u, z, matrices) <= self._tolerated(m, z))
         return m
+
+    def _tolerated(self, m: Complex | Array, z: Complex | Array) -> Array:
+        """The largest error by rounding of an m that is returned."""
+        return np.maximum(_RELIABLE * np.abs(m), _ZERO / (np.abs(z) + self._reach))
 
     def _boundary_value(self, x: Array) -> Complex:
         """m at real points; at an edge that of the fold, whose distance from the point is rounding."""
         near = self._gaps.innermost(x)
-        u, edges = self._on_axis(near), np.isfinite(self._at_edge(x)).all(axis=1)
-        m = np.empty(x.shape, dtype=complex)
-        for chosen, output in ((edges, self._output), (~edges, self._checked_output)):
+        edges, m = np.isfinite(self._at_edge(x)).all(axis=1), np.full(x.shape, np.nan + 0j)
+        outside = ~edges
+        for panel in self.panels:
+            inside = (x > panel.map.left) & (x < panel.map.right) & ~edges
+            m[inside] = self._by_chords(x[inside], panel.map.angle(x[inside]), panel)
+            outside &= (x < panel.map.left) | (x > panel.map.right)
+        m[outside] = self._between_bands(near[outside])
+        rest = np.isnan(m)
+        u = self._on_axis(near[rest])
+        for chosen, output in ((edges[rest], self._output), (~edges[rest], self._checked_output)):
             if chosen.any():
-                m[chosen] = output(u[chosen], near[chosen].astype(complex))
+                m[np.flatnonzero(rest)[chosen]] = output(u[chosen], near[rest][chosen].astype(complex))
         return m * np.where(near == x, 1.0, near / x) if 0.0 in self._atoms else m
+
+    def _between_bands(self, x: Array) -> Complex:
+        """m in gaps where it passes every test at once; not-a-number elsewhere."""
+        found = self._gaps.values(x)
+        good = found.good & (found.error <= self._tolerated(found.m, x))
+        return np.where(good, found.m, np.nan).astype(complex)
 
     def _output(self, u: Complex, z: Complex) -> Complex:
         return self._equation.output(self._equation.matrices(u, z))

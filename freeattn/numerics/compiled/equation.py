@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from freeattn.numerics.bands import PanelBand
 from freeattn.numerics.compiled.chords import Chords
+from freeattn.numerics.compiled.gaps import gap_values
 from freeattn.numerics.compiled.packed import BLOCKS, packed
 from freeattn.numerics.compiled.points import averages, bilinears, borders, derivatives, descents, errors, roots
 from freeattn.numerics.dyson_tables import DysonTables
-from freeattn.numerics.trace_equation import NEWTON_STEPS, TOLERANCE, TraceEquation, Value
+from freeattn.numerics.trace_equation import NEWTON_STEPS, TOLERANCE, GapValues, Roots, TraceEquation, Value
 
 __all__ = ["CompiledEquation"]
 
@@ -59,6 +60,16 @@ class CompiledEquation(TraceEquation):
     def newton(self, u: Numbers, z: Numbers) -> tuple[Numbers, Mask]:
         found = self._solved(u, z, NEWTON_STEPS)
         return found.traces, found.residual <= TOLERANCE
+
+    def roots(self, u: Numbers, z: Numbers) -> Roots:
+        found = self._solved(u, z, NEWTON_STEPS)
+        return Roots(found.traces, found.residual <= TOLERANCE, self._listed(found.matrices), found.cone)
+
+    def gap_values(self, u: Real, x: Real) -> GapValues:
+        count = len(x)
+        found = GapValues(np.empty(count), np.empty(count), np.empty(count, dtype=np.bool_))
+        gap_values(self._packed, _contiguous(u), np.ascontiguousarray(x, dtype=np.float64), *found)
+        return found
 
     def in_cone(self, u: Numbers, z: Numbers) -> Mask:
         return self._solved(u, z, 1).cone

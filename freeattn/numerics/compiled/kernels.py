@@ -26,6 +26,7 @@ __all__ = [
     "SIZES",
     "G",
     "Work",
+    "changed",
     "evaluate",
     "in_cone",
     "increasing",
@@ -35,6 +36,7 @@ __all__ = [
     "output_bound",
     "rates",
     "sandwiched",
+    "slope",
     "tangent",
     "workspace",
 ]
@@ -163,12 +165,18 @@ def _solve(w: Any) -> None:
 def tangent(t: Any, w: Any) -> None:
     """RIGHT ← du/dz along the branch, from G."""
     jacobian(t, w)
+    slope(t, w)
+    _solve(w)
+
+
+@kernel
+def slope(t: Any, w: Any) -> None:
+    """RIGHT ← ∂Φ/∂z, from G."""
     g, right = w.entries[G], w.unknowns[RIGHT]
     for e in range(len(right)):
         right[e] = 0.0
     for i in range(t.sections[SLOPES], t.sections[SLOPES + 1]):
         right[t.terms[i, 0]] += scaled(g[t.terms[i, 1]] * g[t.terms[i, 2]], t.values[i])
-    _solve(w)
 
 
 @kernel
@@ -208,6 +216,12 @@ def newton(t: Any, start: Any, z: complex, steps: int, w: Any, kept: Any) -> flo
 def rates(t: Any, w: Any) -> None:
     """CHANGE ← dG/dz along the branch, from G."""
     tangent(t, w)
+    changed(t, w)
+
+
+@kernel
+def changed(t: Any, w: Any) -> None:
+    """CHANGE ← dG/dz, from G and du/dz in RIGHT."""
     change, right = w.entries[CHANGE], w.unknowns[RIGHT]
     for m in range(len(change)):
         change[m] = t.fixed[1, m]

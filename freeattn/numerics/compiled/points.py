@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from freeattn.numerics.compiled.algebra import decomposed, substituted
+from freeattn.numerics.compiled.algebra import decomposed, inverted
 from freeattn.numerics.compiled.kernels import (
     ABSOLUTE,
     BOUND,
@@ -118,20 +118,16 @@ def borders(t: Any, u: Any, x: float, phi: Any, gauge: Any, residual: Any, matri
 def errors(t: Any, u: Any, z: Any, found: Any) -> None:
     """found ← how far off m may be by rounding: ε·B through the inverse Jacobian, and through the last inverses."""
     w = workspace(t, u.shape[1])
-    shift, bound, sizes, right = w.sizes[ABSOLUTE], w.sizes[BOUND], w.sizes[SIZES], w.unknowns[RIGHT]
+    shift, bound, sizes, inverse = w.sizes[ABSOLUTE], w.sizes[BOUND], w.sizes[SIZES], np.empty_like(w.matrix)
     for k in range(len(z)):
         evaluate(t, u[k], z[k], w)
         jacobian(t, w)
         regular = decomposed(w.matrix, w.order)
+        inverted(w.matrix, w.order, inverse)
         for e in range(len(shift)):
             shift[e] = 0.0 if regular else np.inf
-        for e in range(len(shift)):
             for i in range(len(shift)):
-                right[i] = 1.0 if i == e else 0.0
-            substituted(w.matrix, w.order, right)
-            for i in range(len(shift)):
-                shift[i] += modulus(right[i]) * EPSILON * bound[e] / sizes[e]
-        for e in range(len(shift)):
+                shift[e] += modulus(inverse[e, i]) * EPSILON * bound[i] / sizes[i]
             shift[e] *= sizes[e]
         found[k] = output_bound(t, w)
 
