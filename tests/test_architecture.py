@@ -67,7 +67,7 @@ INSIDE_FUNCTIONS = {
 # numba only for compiled equations.
 BY_NAME = {
     "freeattn", "freeattn.report", "freeattn.cli.derive", "freeattn.numerics.law", "freeattn.numerics.limiting",
-    "freeattn.numerics.backends",
+    "freeattn.numerics.backends", "freeattn.numerics.exact",
 }
 BRIDGE = "freeattn.numerics.compile"  # the one module that may import both sympy and numpy
 # Only these packages may import the library at all.

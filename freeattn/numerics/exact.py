@@ -6,6 +6,7 @@ Laws of attention are homogeneous in (θ₁, θ₂): numbers are computed with �
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,7 +25,6 @@ from freeattn.numerics.compile import CompiledCurve, compile_curve, fraction_of,
 from freeattn.numerics.polynomials import to_context
 from freeattn.theory import symbols as sym
 from freeattn.theory.attention_laws import law_of
-from freeattn.theory.exact_moments import layer_moments, mean_one_moments
 from freeattn.theory.system import system_of
 from freeattn.theory.transforms import Law
 from freeattn.theory.weights import as_fmpq
@@ -129,10 +129,12 @@ class ExactLaw(ExactSide):
 
     def exact_moments(self, order: int) -> tuple[sp.Expr, ...]:
         """m_1 … m_order without rounding, in θ₁ and θ₂ (or c) where these are irrational."""
+        exact: Any = importlib.import_module("freeattn.theory.exact_moments")  # with the words of layers
         if isinstance(self.source, Attention):
-            return layer_moments(self.source, order, self.mean_one)
+            found: tuple[sp.Expr, ...] = exact.layer_moments(self.source, order, self.mean_one)
+            return found
         found = self.source.moments(order)
-        return mean_one_moments(found) if self.mean_one else found
+        return exact.mean_one_moments(found) if self.mean_one else found
 
     def _moments(self, order: int, digits: int) -> tuple[sp.Rational, ...]:
         return self._numeric(digits).moments(order)

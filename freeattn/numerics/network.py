@@ -216,7 +216,7 @@ class NetworkEngine(PanelEngine):
 
     def _by_chords(self, x: Array, theta: Array, panel: PanelBand) -> Complex:
         """m away from the ends of a band where it passes every test at once; not-a-number elsewhere."""
-        m, chords = np.full(x.shape, np.nan + 0j), self._chords_of(panel)
+        m, chords = np.full(x.shape, complex(np.nan, np.nan)), self._chords_of(panel)
         middle = np.flatnonzero(np.minimum(theta, np.pi / 2 - theta) >= _NEAR_ENDS)
         if chords is not None and middle.size:
             found, good = chords.stieltjes(x[middle], theta[middle], _RELIABLE)
