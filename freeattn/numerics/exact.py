@@ -155,9 +155,8 @@ class ExactLaw(ExactSide):
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:
         """Point masses of positive weight in the unit of the curve, ascending."""
-        atoms = [
-            Atom(float(location), _weight(weight)) for location, weight in self._numeric(_DOUBLE_DIGITS).atoms() if weight > 0
-        ]
+        found = self._numeric(_DOUBLE_DIGITS).atoms()
+        atoms = [Atom(float(location), _weight(weight)) for location, weight in found if weight > 0]
         return tuple(sorted(atoms, key=lambda atom: atom.location))
 
 

@@ -86,11 +86,11 @@ def _solution(matrix: Real, right: Real) -> Real:
     try:
         inverse = np.linalg.inv(matrix)
         if np.linalg.norm(matrix) * np.linalg.norm(inverse) * RANK_TOLERANCE < 1:
-            return inverse @ right
+            return np.asarray(inverse @ right)
     except np.linalg.LinAlgError:
         pass
     try:
-        return np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0]
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0])
     except np.linalg.LinAlgError:
         return np.full_like(right, np.nan)
 

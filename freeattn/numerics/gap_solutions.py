@@ -66,7 +66,7 @@ class GapSolutions:
         Nearer to 0 than `innermost` the solution is its leading terms, which rounding does not tell from it.
         """
         u, leading = self._starts(x)
-        good = np.isfinite(u).all(axis=1)
+        good: Mask = np.asarray(np.isfinite(u).all(axis=1))
         todo = good & ~leading
         if todo.any():
             u[todo], good[todo] = self._axis.in_gap(u[todo], x[todo])

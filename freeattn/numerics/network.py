@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError
 from freeattn.numerics.backends import trace_equation
+from freeattn.numerics.band_chords import NEAR_ENDS, BandChords
 from freeattn.numerics.bands import BandMap, PanelBand, build_panels
 from freeattn.numerics.descent import Descent
 from freeattn.numerics.dyson_tables import DysonTables
@@ -26,7 +27,7 @@ from freeattn.numerics.real_axis import BAND, GAP, Axis
 from freeattn.numerics.refinement import refined_density, sharpened
 from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
-from freeattn.numerics.trace_equation import ChordValues, TraceEquation
+from freeattn.numerics.trace_equation import TraceEquation
 
 __all__ = ["NetworkEngine"]
 
@@ -43,7 +44,6 @@ _ZERO = 1e-12  # of ∫ν(dt)/|t − z| ≥ 1/(|z| + reach): what rounding may l
 _HARD_EDGE = 1e-4  # of the support: nearer to 0 there may be a series
 _DOUBLE_EDGES = 20  # digits up to which an edge is rounded to a double afterwards
 _EDGE_ULPS = 4  # of x: an edge given as a double
-_NEAR_ENDS = 1e-2  # angle from the ends of a band within which the series of the panels is accurate
 _RESOLVED = 1e-11  # of panels: near x = 0 terms cancel and ρ keeps fewer digits than elsewhere
 
 
@@ -76,7 +76,7 @@ class NetworkEngine(PanelEngine):
         self._axis = Axis(self._equation, self._descent)
         self._precise: dict[int, PreciseTraces] = {}
         self._bands: dict[int, tuple[Band, ...]] = {}
-        self._chords: dict[float, ChordValues | None] = {}
+        self._chords = BandChords(self._equation)
         self._integrals: dict[int, PreciseIntegrals] = {}
         self._stretches, self._panels = self._resolved(size, mass, signed)
 
@@ -199,9 +199,9 @@ class NetworkEngine(PanelEngine):
 
     def _density_in(self, x: Array, panel: PanelBand, stretch: Stretch) -> Array:
         theta, rho = panel.map.angle(x), np.full(x.shape, np.nan)
-        near_ends = np.minimum(theta, np.pi / 2 - theta) < _NEAR_ENDS
+        near_ends = np.minimum(theta, np.pi / 2 - theta) < NEAR_ENDS
         rest = np.flatnonzero(~near_edge(panel, x))
-        rho[rest] = self._by_chords(x[rest], theta[rest], panel).imag / np.pi
+        rho[rest] = self._chords.stieltjes(x[rest], theta[rest], panel, _RELIABLE).imag / np.pi
         rest = rest[np.isnan(rho[rest])]
         missing = np.isnan(rho)
         rho[missing] = panel.density_series(theta[missing])
@@ -213,22 +213,6 @@ class NetworkEngine(PanelEngine):
             self._refuse_singular(x[rest], good | near_ends[rest])  # near ends the series stays
             rho[rest[good]] = found[good]
         return rho
-
-    def _by_chords(self, x: Array, theta: Array, panel: PanelBand) -> Complex:
-        """m away from the ends of a band where it passes every test at once; not-a-number elsewhere."""
-        m, chords = np.full(x.shape, complex(np.nan, np.nan)), self._chords_of(panel)
-        middle = np.flatnonzero(np.minimum(theta, np.pi / 2 - theta) >= _NEAR_ENDS)
-        if chords is not None and middle.size:
-            found, good = chords.stieltjes(x[middle], theta[middle], _RELIABLE)
-            m[middle[good]] = found[good]
-        return m
-
-    def _chords_of(self, panel: PanelBand) -> ChordValues | None:
-        """What the equation keeps at the nodes of a band to get densities faster, made when first needed."""
-        key = panel.map.left
-        if key not in self._chords:
-            self._chords[key] = self._equation.chords(panel)
-        return self._chords[key]
 
     def _refuse_singular(self, points: Array | Complex, good: NDArray[np.bool_]) -> None:
         if not good.all():
@@ -269,9 +253,8 @@ class NetworkEngine(PanelEngine):
         size = min(abs(end) for stretch in self._stretches for end in stretch.ends if end)
 
         def transform(x: Array) -> Array:
-            u, good = self._gaps.solve(x)
-            u[~good] = np.nan
-            return self._output(u.astype(complex), x.astype(complex)).real
+            found = self._gaps.values(x)
+            return np.where(found.good, found.m, np.nan)
 
         return fitted(transform, hard[0].order, size, above)
 
@@ -288,18 +271,18 @@ class NetworkEngine(PanelEngine):
     def _boundary_value(self, x: Array) -> Complex:
         """m at real points; at an edge that of the fold, whose distance from the point is rounding."""
         near = self._gaps.innermost(x)
-        edges, m = np.isfinite(self._at_edge(x)).all(axis=1), np.full(x.shape, np.nan + 0j)
+        edges: NDArray[np.bool_] = np.asarray(np.isfinite(self._at_edge(x)).all(axis=1))
+        m = np.full(x.shape, np.nan + 0j)
         outside = ~edges
         for panel in self.panels:
             inside = (x > panel.map.left) & (x < panel.map.right) & ~edges
-            m[inside] = self._by_chords(x[inside], panel.map.angle(x[inside]), panel)
+            m[inside] = self._chords.stieltjes(x[inside], panel.map.angle(x[inside]), panel, _RELIABLE)
             outside &= (x < panel.map.left) | (x > panel.map.right)
-        m[outside] = self._between_bands(near[outside])
-        rest = np.isnan(m)
-        u = self._on_axis(near[rest])
-        for chosen, output in ((edges[rest], self._output), (~edges[rest], self._checked_output)):
+        if outside.any():
+            m[outside] = self._between_bands(near[outside])
+        for chosen, output in ((edges, self._output), (np.isnan(m) & ~edges, self._checked_output)):
             if chosen.any():
-                m[np.flatnonzero(rest)[chosen]] = output(u[chosen], near[rest][chosen].astype(complex))
+                m[chosen] = output(self._on_axis(near[chosen]), near[chosen].astype(complex))
         return m * np.where(near == x, 1.0, near / x) if 0.0 in self._atoms else m
 
     def _between_bands(self, x: Array) -> Complex:

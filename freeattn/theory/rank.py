@@ -152,8 +152,8 @@ def _pipes(automaton: Automaton) -> tuple[int, tuple[_Pipe, ...]]:
     found: list[_Pipe] = []
 
     def pipe(tail: Any, head: Any, width: Node | Edge, letter: bool = False) -> None:
-        ends = (numbers.setdefault(end, len(numbers)) for end in (tail, head))
-        found.append(_Pipe(*ends, width, letter))
+        first, last = (numbers.setdefault(end, len(numbers)) for end in (tail, head))
+        found.append(_Pipe(first, last, width, letter))
 
     for k, start in enumerate(automaton.starts):
         pipe("source", ("exit", START - k), start)
@@ -229,7 +229,7 @@ class _Capacities:
         return self.copies(shared) * min(sides)
 
     def letter(self, automaton: Automaton, edge: Edge) -> fmpq:
-        """The rank of a letter that leaves a node, wherever to: of one matrix for each copy of the node, if it is one."""
+        """The rank of a letter that leaves a node, wherever to: of one matrix for each copy of the node, or of one."""
         node = _source(automaton, edge)
         if edge.factor is None or not set(edge.factor.letter.chain) <= set(node.scope):
             return self.node(node)

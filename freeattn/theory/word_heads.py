@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, final
+from typing import final
 
 import sympy as sp
 

@@ -6,8 +6,9 @@ One thread, warm process, medians of CPU time in milliseconds. Points are 2,000 
 right edge; the complex z is 7/10 of the right edge plus 0.1i. `law` is the time of a law that was not seen before, of a
 kind that was: derivation, bands, edges and checks; `all edges` is what of this remains when the equation, moments and
 atoms are known: numbers into the equation, the search for bands, their edges to double rounding, and the masses of the
-bands, which tell that none is missing; `real m` is the Stieltjes transform at the same points; `edge` is one edge, with what is done once for that many digits, of
-a law that has proved a value before. Last, medians over random layers of every kind (`robustness.py`).
+bands, which tell that none is missing; `real m` is the Stieltjes transform at the same points; `edge` is one edge, with
+what is done once for that many digits, of a law that has proved a value before. Last, medians over random layers of
+every kind (`robustness.py`).
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ EDGE_DIGITS = 20  # rounded once to a double, as by `SpectralLaw.edges`
 BACKENDS = ("numpy", "compiled")
 POINTS, DECADES = 2000, 10
 COLUMNS = (
-    "law", "all edges", "densities", "real m", "m, 50 digits", "m, 500 digits", "proof of m", "edge, 50 digits", "edge, 200 digits",
-    "proof of an edge, 50 digits", "proof of an edge, 200 digits",
+    "law", "all edges", "densities", "real m", "m, 50 digits", "m, 500 digits", "proof of m",
+    "edge, 50 digits", "edge, 200 digits", "proof of an edge, 50 digits", "proof of an edge, 200 digits",
 )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from freeattn.numerics.compiled.scalars import kernel, modulus, reciprocal, scaled
 from freeattn.numerics.small_inverse import BALANCING
 
-__all__ = ["decomposed", "definite", "inverted", "invert", "real_inverse", "substituted"]
+__all__ = ["decomposed", "definite", "invert", "inverted", "real_inverse", "substituted"]
 
 
 @kernel

@@ -32,7 +32,7 @@ __all__ = ["gap_values"]
 
 @kernel
 def gap_values(t: Any, start: Any, x: Any, m: Any, error: Any, good: Any) -> None:
-    """m, error, good ← m at real points, how far off it may be by rounding, whether the root passes the test of a gap."""
+    """m, error, good ← m at real points, how far off it may be by rounding, whether the root is the physical one."""
     count = start.shape[1]
     w, kept = workspace(t, count), np.empty(count, np.complex128)
     matrix, inverse, moved = np.empty((count, count)), np.empty((count, count)), np.empty(count)
