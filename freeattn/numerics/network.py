@@ -272,8 +272,7 @@ class NetworkEngine(PanelEngine):
         """m at real points; at an edge that of the fold, whose distance from the point is rounding."""
         near = self._gaps.innermost(x)
         edges: NDArray[np.bool_] = np.asarray(np.isfinite(self._at_edge(x)).all(axis=1))
-        m = np.full(x.shape, np.nan + 0j)
-        outside = ~edges
+        m, outside = np.full(x.shape, np.nan + 0j), ~edges
         for panel in self.panels:
             inside = (x > panel.map.left) & (x < panel.map.right) & ~edges
             m[inside] = self._chords.stieltjes(x[inside], panel.map.angle(x[inside]), panel, _RELIABLE)

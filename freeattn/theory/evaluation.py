@@ -12,6 +12,8 @@ from typing import Any
 import sympy as sp
 from flint import fmpq
 
+from freeattn.theory.field import as_expression
+
 __all__ = ["Evaluation"]
 
 
@@ -23,7 +25,9 @@ class Evaluation:
     """
 
     def __init__(self, values: Mapping[Any, Any] | None = None) -> None:
-        self.values: dict[sp.Expr, sp.Expr] = dict(values or {})
+        self.values: dict[sp.Expr, sp.Expr] = {
+            sp.sympify(symbol): as_expression(value) for symbol, value in (values or {}).items()
+        }
         self._known: dict[sp.Expr, fmpq | None] = {
             symbol: fmpq(int(value.p), int(value.q)) if value.is_Rational else None
             for symbol, value in self.values.items()
