@@ -28,7 +28,7 @@ def thin_basis(automaton: Automaton, width: Callable[[Edge], fmpq], size: Callab
         return automaton
     reached = _widths(automaton, width, size)
     widths = [min(width(edges[0]), reached[edges[0].source]) for edges in _bundles(automaton)]
-    return _based(automaton, tuple(sorted(range(len(widths)), key=lambda k: -widths[k])))
+    return _based(automaton, _leading(automaton, sorted(range(len(widths)), key=lambda k: -widths[k])))
 
 
 @lru_cache(maxsize=256)
@@ -42,11 +42,38 @@ def _bundles(automaton: Automaton) -> list[list[Edge]]:
 
 
 @lru_cache(maxsize=256)
-def _based(automaton: Automaton, order: tuple[int, ...]) -> Automaton:
-    """The automaton in the basis that bundles lead to, taken in the given order of their numbers."""
-    inner, starts = len(automaton.nodes) - len(automaton.ends), len(automaton.starts)
+def _rows(automaton: Automaton) -> tuple[CoefficientField, list[list[Any]]]:
+    """What each bundle leads to, in the nodes as they are, and the field of its entries."""
+    inner = len(automaton.nodes) - len(automaton.ends)
     field = CoefficientField([edge.coefficient for edge in automaton.edges])
-    basis = _basis(automaton, inner, field, order)
+    rows = [[field.domain.zero] * inner for _ in _bundles(automaton)]
+    for row, edges in zip(rows, _bundles(automaton), strict=True):
+        for edge in edges:
+            row[edge.target] = field.element(edge.coefficient)
+    return field, rows
+
+
+def _leading(automaton: Automaton, order: list[int]) -> tuple[int, ...]:
+    """The first bundles in this order whose rows are independent on each space."""
+    rows, found = _rows(automaton)[1], list[int]()
+    reduced: dict[Node, list[tuple[int, list[Any]]]] = {}
+    for number in order:
+        row, known = rows[number], reduced.setdefault(automaton.nodes[_bundles(automaton)[number][0].target], [])
+        for pivot, other in known:
+            if factor := row[pivot]:
+                row = [a - factor * b for a, b in zip(row, other, strict=True)]
+        place = next((k for k, entry in enumerate(row) if entry), None)
+        if place is not None:
+            known.append((place, [entry / row[place] for entry in row]))
+            found.append(number)
+    return tuple(sorted(found))  # their order changes the order of nodes only
+
+
+@lru_cache(maxsize=256)
+def _based(automaton: Automaton, chosen: tuple[int, ...]) -> Automaton:
+    """The automaton in the basis that the given bundles lead to."""
+    inner, starts = len(automaton.nodes) - len(automaton.ends), len(automaton.starts)
+    field, basis = _rows(automaton)[0], _basis(automaton, inner, chosen)
     inverse = basis.inv()
     before = _padded(DomainMatrix.eye(starts, field.domain), basis)
     after = _padded(inverse, DomainMatrix.eye(len(automaton.ends), field.domain))
@@ -71,23 +98,14 @@ def _widths(
     return found
 
 
-def _basis(automaton: Automaton, inner: int, field: CoefficientField, order: tuple[int, ...]) -> DomainMatrix:
+def _basis(automaton: Automaton, inner: int, chosen: tuple[int, ...]) -> DomainMatrix:
     """Rows: the new basis in the old one, the same number of nodes on each space."""
-    bundles, zero, chosen = _bundles(automaton), field.domain.zero, dict[Node, list[list[Any]]]()
-    for number in order:
-        row = [zero] * inner
-        for edge in bundles[number]:
-            row[edge.target] = field.element(edge.coefficient)
-        rows = chosen.setdefault(automaton.nodes[bundles[number][0].target], [])
-        if _independent([*rows, row], field):
-            rows.append(row)
-    found = {node: iter(rows) for node, rows in chosen.items()}
-    return DomainMatrix([next(found[node]) for node in automaton.nodes[:inner]], (inner, inner), field.domain)
-
-
-def _independent(rows: list[list[Any]], field: CoefficientField) -> bool:
-    matrix = DomainMatrix([list(row) for row in rows], (len(rows), len(rows[0])), field.domain)
-    return bool(matrix.to_field().rank() == len(rows))
+    field, rows = _rows(automaton)
+    found: dict[Node, list[list[Any]]] = {}
+    for number in chosen:
+        found.setdefault(automaton.nodes[_bundles(automaton)[number][0].target], []).append(rows[number])
+    left = {node: iter(own) for node, own in found.items()}
+    return DomainMatrix([list(next(left[node])) for node in automaton.nodes[:inner]], (inner, inner), field.domain)
 
 
 def _matrix(automaton: Automaton, factor: Factor | None, field: CoefficientField) -> DomainMatrix:
