@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.numerics.compile import rational_value
-from freeattn.theory.dyson import DysonSystem, Node, Sector
+from freeattn.theory.dyson import DysonSystem, Sector
+from freeattn.theory.evaluation import Evaluation
 from freeattn.theory.self_energy import Trace
 
 __all__ = ["DysonTables", "Read", "SectorTable", "mapped", "number_of", "tables_of"]
@@ -71,27 +72,78 @@ def tables_of(
     Raises:
         InputError: when a symbol has no value.
     """
-    known, make = dict(values or {}), number or _double
+    known, make = Evaluation(values), number or _double
 
     def convert(expression: Any) -> Any:
-        return make(expression.subs(known))
+        return make(known(expression))
 
-    return _assembled(system, lru_cache(maxsize=None)(convert))
+    return _assembled(_layout_of(system), lru_cache(maxsize=None)(convert))
 
 
-def _assembled(system: DysonSystem, number: Callable[[Any], Any]) -> DysonTables:
+Entry = tuple[int, int, Any]  # row, column, an expression for what is there
+
+
+@dataclass(frozen=True)
+class _SectorLayout:
+    """`SectorTable` with expressions for numbers; `energy` has (unknown, row, column, expression), to be added up.
+
+    `pairs` are the entries of −C, `fixed` those of fixed letters for each node, `nodes` the weights of nodes.
+    """
+
+    corners: tuple[bool, ...]
+    copies: tuple[Any, ...]
+    energy: tuple[tuple[int, int, int, Any], ...]
+    pairs: tuple[Entry, ...]
+    fixed: tuple[tuple[Entry, ...], ...]
+    nodes: tuple[Any, ...]
+
+
+class _ReadLayout(NamedTuple):
+    """`Read` with coefficient sign · weight / copies."""
+
+    sector: int
+    row: int
+    column: int
+    sign: int
+    copies: Any
+    weight: Any
+
+
+class _Layout(NamedTuple):
+    """`DysonTables` with expressions for numbers; outputs have a factor in front of their reads."""
+
+    sectors: tuple[_SectorLayout, ...]
+    reads: tuple[tuple[_ReadLayout, ...], ...]
+    outputs: tuple[tuple[Any, tuple[_ReadLayout, ...]], ...]
+
+
+@lru_cache(maxsize=64)
+def _layout_of(system: DysonSystem) -> _Layout:
+    """Where the weights of an equation stand: the same for all values of its symbols."""
     first = np.cumsum([0, *(len(sector.nodes) for sector in system.sectors)])
+    return _Layout(
+        tuple(_sector_layout(system, sector) for sector in system.sectors),
+        tuple(_reads(system, trace, first) for trace in system.entering),
+        tuple((share, _reads(system, trace, first)) for share, trace in system.outputs),
+    )
+
+
+def _assembled(layout: _Layout, number: Callable[[Any], Any]) -> DysonTables:
+    first = np.cumsum([0, *(len(sector.nodes) for sector in layout.sectors)])
+
+    def reads(found: tuple[_ReadLayout, ...], factor: Any = 1) -> tuple[Read, ...]:
+        return tuple(
+            Read(r.sector, r.row, r.column, factor * (r.sign * (1 / number(r.copies)) * number(r.weight)))
+            for r in found
+        )
+
     return DysonTables(
-        tuple(table for sector in system.sectors for table in _tables(system, sector, number)),
-        tuple(_reads(system, trace, first, number) for trace in system.entering),
+        tuple(table for sector in layout.sectors for table in _tables(sector, len(layout.reads), number)),
+        tuple(map(reads, layout.reads)),
+        tuple(read for share, found in layout.outputs for read in reads(found, number(share))),
         tuple(
-            Read(table, row, column, number(share) * coefficient)
-            for share, trace in system.outputs
-            for table, row, column, coefficient in _reads(system, trace, first, number)
-        ),
-        tuple(
-            tuple((int(start) + i, number(node.weight)) for i, node in enumerate(sector.nodes))
-            for start, sector in zip(first[:-1], system.sectors, strict=True)
+            tuple((int(start) + i, number(weight)) for i, weight in enumerate(sector.nodes))
+            for start, sector in zip(first[:-1], layout.sectors, strict=True)
         ),
     )
 
@@ -126,50 +178,64 @@ def _double(expression: Any) -> float:
     return int(value.p) / int(value.q)
 
 
-def _tables(system: DysonSystem, sector: Sector, number: Any) -> list[SectorTable]:
-    """One table for each node of a sector."""
+def _sector_layout(system: DysonSystem, sector: Sector) -> _SectorLayout:
     blocks, index = sector.blocks, {trace: e for e, trace in enumerate(system.entering)}
-    place = {p: i for i, p in enumerate(blocks)}
-    copies = np.array([number(system.copies_below(p, sector.depth)) for p in blocks])
-    energy = np.zeros((len(index), len(blocks), len(blocks)), dtype=copies.dtype)
-    for target, weight, source in system.terms:
-        if target.level >= sector.depth and target.row in place and target.column in place:
-            for p, q in {(target.row, target.column), (target.column, target.row)}:
-                energy[index[source], place[p], place[q]] += number(weight * system.copies_below(q, target.level))
-    corner = [p < system.pencil.corners for p in blocks]
-    scales = [number(system.pencil.scales[p]) for p in blocks]
-    pairs = np.array([[scale * (system.pencil.partners[p] == q) for q in blocks]
-                      for p, scale in zip(blocks, scales, strict=True)])
-    point = np.diag(np.array(corner, dtype=float))
+    place, partners = {p: i for i, p in enumerate(blocks)}, system.pencil.partners
+    energy = [
+        (index[source], place[p], place[q], weight * system.copies_below(q, target.level))
+        for target, weight, source in system.terms
+        if target.level >= sector.depth and target.row in place and target.column in place
+        for p, q in {(target.row, target.column), (target.column, target.row)}
+    ]
+    pairs = [(place[p], place[partners[p]], system.pencil.scales[p]) for p in blocks if partners[p] in place]
+    entries = [(place[p], place[q], system.fixed(sector, p, q)) for p in blocks for q in blocks]
+    return _SectorLayout(
+        tuple(p < system.pencil.corners for p in blocks),
+        tuple(system.copies_below(p, sector.depth) for p in blocks),
+        tuple(energy), tuple(pairs),
+        tuple(tuple((i, j, entry.xreplace(dict(node.values))) for i, j, entry in entries if entry)
+              for node in sector.nodes),
+        tuple(node.weight for node in sector.nodes),
+    )
+
+
+def _tables(layout: _SectorLayout, count: int, number: Callable[[Any], Any]) -> list[SectorTable]:
+    """One table for each node of a sector of an equation with so many unknowns."""
+    copies = np.array([number(value) for value in layout.copies])
+    blocks, point = len(copies), np.diag(np.array(layout.corners, dtype=float))
+    energy = np.zeros((count, blocks, blocks), dtype=copies.dtype)
+    for e, i, j, weight in layout.energy:
+        energy[e, i, j] += number(weight)
     sources = np.flatnonzero(np.any(energy != 0, axis=(1, 2)))
+    pairs = _filled(layout.pairs, blocks, copies.dtype, number)
     return [
-        SectorTable(_fixed(system, sector, node, number) - (pairs - point), point, sources, energy[sources], copies)
-        for node in sector.nodes
+        SectorTable(_filled(fixed, blocks, copies.dtype, number) - (pairs - point), point, sources, energy[sources],
+                    copies)
+        for fixed in layout.fixed
     ]
 
 
-def _fixed(system: DysonSystem, sector: Sector, node: Node, number: Any) -> Real:
-    values = dict(node.values)
-    entries = ([system.fixed(sector, p, q) for q in sector.blocks] for p in sector.blocks)
-    return np.array([[number(entry.xreplace(values)) if entry else 0.0 for entry in row] for row in entries])
+def _filled(entries: tuple[Entry, ...], blocks: int, dtype: Any, number: Callable[[Any], Any]) -> Real:
+    matrix = np.zeros((blocks, blocks), dtype=dtype)
+    for i, j, value in entries:
+        matrix[i, j] = number(value)
+    return matrix
 
 
-def _reads(system: DysonSystem, trace: Trace, first: NDArray[np.intp], number: Any) -> tuple[Read, ...]:
+def _reads(system: DysonSystem, trace: Trace, first: NDArray[np.intp]) -> tuple[_ReadLayout, ...]:
     """A trace: the entry in the sector of its depth, minus the one where more indices agree (if any), by copies.
 
     `first` is the number of the first table of each sector; entries are averaged over the nodes of a sector.
     """
-    share = 1 / number(system.copies_below(trace.column, trace.level))
+    copies = system.copies_below(trace.column, trace.level)
     deeper = min((t.level for t in system.traces if t[:2] == trace[:2] and t.level > trace.level), default=None)
-    depths = [(trace.level, share)] if deeper is None else [(trace.level, share), (deeper, -share)]
     found = []
-    for depth, coefficient in depths:
-        k = _sector_of(system, trace, depth)
-        row, column = map(system.sectors[k].blocks.index, trace[:2])
-        found += [
-            Read(int(first[k]) + i, row, column, coefficient * number(node.weight))
-            for i, node in enumerate(system.sectors[k].nodes)
-        ]
+    for depth, sign in ((trace.level, 1), (deeper, -1)):
+        if depth is not None:
+            k = _sector_of(system, trace, depth)
+            row, column = map(system.sectors[k].blocks.index, trace[:2])
+            found += [_ReadLayout(int(first[k]) + i, row, column, sign, copies, node.weight)
+                      for i, node in enumerate(system.sectors[k].nodes)]
     return tuple(found)
 
 

@@ -6,6 +6,7 @@ Laws of attention are homogeneous in (θ₁, θ₂): numbers are computed with �
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,13 +19,12 @@ from flint import fmpq
 from freeattn.errors import InputError
 from freeattn.model.attention import Attention
 from freeattn.model.precision import own_context
-from freeattn.model.quadrature import check_digits
-from freeattn.numerics.compile import CompiledCurve, compile_curve, rational_value
+from freeattn.model.quadrature import check_digits, thetas
+from freeattn.model.scores import ScoreFunction
+from freeattn.numerics.compile import CompiledCurve, compile_curve, fraction_of, rational_value
 from freeattn.numerics.polynomials import to_context
 from freeattn.theory import symbols as sym
 from freeattn.theory.attention_laws import law_of
-from freeattn.theory.equivalent import equivalent_of
-from freeattn.theory.exact_moments import layer_moments, mean_one_moments
 from freeattn.theory.system import system_of
 from freeattn.theory.transforms import Law
 from freeattn.theory.weights import as_fmpq
@@ -32,6 +32,8 @@ from freeattn.theory.weights import as_fmpq
 __all__ = ["Atom", "ExactLaw", "ExactSide", "exact_context", "exact_law"]
 
 _GUARD_DIGITS = 10
+_THETA_GUARD = 15  # as `compile.rational_value` has
+_DOUBLE_DIGITS = 17
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class ExactLaw(ExactSide):
         numbers = {symbol: rational_value(value, digits) for symbol, value in self.values}
         if isinstance(self.source, Attention):
             numbers[sym.THETA_1] = fmpq(1)
-            numbers[sym.THETA_2] = _ratio_of_thetas(self.source, digits)
+            numbers[sym.THETA_2] = _ratio_of_thetas(self.source.scores, self.source.beta, digits)
         return numbers
 
     def curve(self, digits: int) -> CompiledCurve:
@@ -116,8 +118,7 @@ class ExactLaw(ExactSide):
             return 1 / to_context(_mean(self._numeric(digits)), context)
         if not isinstance(self.source, Attention):
             return context.one
-        theta_1 = equivalent_of(self.source).numeric(digits + 15)[0]
-        return context.mpf(theta_1)
+        return context.mpf(thetas(self.source.scores, self.source.beta, digits + _THETA_GUARD).theta_1)
 
     def moments(self, order: int, digits: int) -> tuple[Any, ...]:
         """m_1 … m_order as mpmath numbers, from the exact series."""
@@ -128,16 +129,18 @@ class ExactLaw(ExactSide):
 
     def exact_moments(self, order: int) -> tuple[sp.Expr, ...]:
         """m_1 … m_order without rounding, in θ₁ and θ₂ (or c) where these are irrational."""
+        exact: Any = importlib.import_module("freeattn.theory.exact_moments")  # with the words of layers
         if isinstance(self.source, Attention):
-            return layer_moments(self.source, order, self.mean_one)
+            found: tuple[sp.Expr, ...] = exact.layer_moments(self.source, order, self.mean_one)
+            return found
         found = self.source.moments(order)
-        return mean_one_moments(found) if self.mean_one else found
+        return exact.mean_one_moments(found) if self.mean_one else found
 
     def _moments(self, order: int, digits: int) -> tuple[sp.Rational, ...]:
         return self._numeric(digits).moments(order)
 
     def _numeric(self, digits: int) -> Law:
-        numbers = self.numbers(digits)
+        numbers = self.numbers(max(digits, _DOUBLE_DIGITS))
         return _substituted(self.expression, tuple(sorted(numbers.items(), key=str)))
 
     def atoms_to(self, digits: int) -> tuple[tuple[Any, Any], ...]:
@@ -152,9 +155,8 @@ class ExactLaw(ExactSide):
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:
         """Point masses of positive weight in the unit of the curve, ascending."""
-        atoms = [
-            Atom(float(location), _weight(weight)) for location, weight in self._numeric(15).atoms() if weight > 0
-        ]
+        found = self._numeric(_DOUBLE_DIGITS).atoms()
+        atoms = [Atom(float(location), _weight(weight)) for location, weight in found if weight > 0]
         return tuple(sorted(atoms, key=lambda atom: atom.location))
 
 
@@ -202,14 +204,11 @@ def _named_irrationals(law: Law) -> tuple[Law, tuple[tuple[sp.Symbol, sp.Expr], 
 
 
 @lru_cache(maxsize=256)
-def _ratio_of_thetas(spec: Attention, digits: int) -> fmpq:
-    equivalent = equivalent_of(spec)
-    if equivalent.exact:
-        return rational_value(sp.cancel(equivalent.theta_2 / equivalent.theta_1), digits)
-    theta_1, theta_2 = equivalent.numeric(digits + 15)
-    context = exact_context(digits)
-    from_numbers = context.mpf(theta_2) / context.mpf(theta_1)
-    return rational_value(sp.Float(from_numbers, digits + 15), digits)
+def _ratio_of_thetas(scores: ScoreFunction, beta: Any, digits: int) -> fmpq:
+    """θ₂/θ₁ to `digits` and a guard; exactly 1 where there is no noise."""
+    found = thetas(scores, beta, digits + _THETA_GUARD)
+    context = own_context(digits + _THETA_GUARD)
+    return fraction_of(context.mpf(found.theta_2) / context.mpf(found.theta_1))
 
 
 @lru_cache(maxsize=64)

@@ -88,11 +88,7 @@ class ExactWords(ExactSide):
         if not digits:
             return tables_of(self.system, numbers)
         context = exact_context(digits)
-
-        def number(value: sp.Expr) -> Any:
-            return to_context(rational_value(value.xreplace(numbers), digits), context)
-
-        return tables_of(self.system, number=number)
+        return tables_of(self.system, numbers, lambda value: to_context(rational_value(value, digits), context))
 
     def unit(self, digits: int) -> Any:
         if self.endless and digits > _MOST_ENDLESS_DIGITS:
@@ -119,6 +115,7 @@ class ExactWords(ExactSide):
         return mean_one_moments(found) if self.mean_one else found
 
     def _moments(self, order: int, digits: int) -> tuple[sp.Rational, ...]:
+        digits = max(digits, _DOUBLE_DIGITS)
         numbers = tuple(sorted(self.numbers(digits).items(), key=str))
         return _exact_moments(self.system, max(order, _ALWAYS_MOMENTS), numbers, digits)[:order]
 

@@ -68,11 +68,7 @@ def find_fold(equation: TraceEquation, x: float, traces: Real, direction: Real) 
             scaled = matrix * frame.scale / frame.weights[:, None]
         if not (np.isfinite(scaled).all() and np.isfinite(residual).all()):
             return None
-        try:  # least squares: where edges of two branches coincide, the null space has more than one dimension
-            with np.errstate(all="ignore"):
-                step = -frame.scale * np.linalg.lstsq(scaled, residual / frame.weights, rcond=RANK_TOLERANCE)[0]
-        except np.linalg.LinAlgError:
-            return None
+        step = -frame.scale * _solution(scaled, residual / frame.weights)
         if not np.isfinite(step).all():
             return None
         u, x, phi = u + step[:count], x + step[count], phi + step[count + 1 :]
@@ -83,6 +79,22 @@ def find_fold(equation: TraceEquation, x: float, traces: Real, direction: Real) 
     return None
 
 
+@np.errstate(all="ignore")
+def _solution(matrix: Real, right: Real) -> Real:
+    """Of a linear system; by least squares where rows depend on each other: where edges of two branches coincide, the
+    null space has more than one dimension."""
+    try:
+        inverse = np.linalg.inv(matrix)
+        if np.linalg.norm(matrix) * np.linalg.norm(inverse) * RANK_TOLERANCE < 1:
+            return np.asarray(inverse @ right)
+    except np.linalg.LinAlgError:
+        pass
+    try:
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0])
+    except np.linalg.LinAlgError:
+        return np.full_like(right, np.nan)
+
+
 def _is_root(equation: TraceEquation, u: Real, x: float) -> bool:
     """Whether F vanishes to rounding."""
     return bool(equation.evaluate(u[None], np.array([x])).residual[0] <= TOLERANCE)
@@ -90,19 +102,7 @@ def _is_root(equation: TraceEquation, u: Real, x: float) -> bool:
 
 def bordered_system(equation: TraceEquation, u: Real, x: float, phi: Real, gauge: Real) -> tuple[Real, Real]:
     """(F, F_u φ, ℓ·φ − 1) and its matrix of derivatives in (u, x, φ)."""
-    count = equation.count
-    g = equation.matrices(u[None], np.array([x]))
-    turned = [a @ e @ a for a, e in zip(g, equation.energy(phi[None]), strict=True)]
-    points = [sector.point for sector in equation.tables.sectors]
-    jacobian = equation.jacobian(g)[0]
-    second = -(equation.bilinear(g, turned) + equation.bilinear(turned, g))[0]
-    mixed = -equation.read([a @ p @ t + t @ p @ a for a, p, t in zip(g, points, turned, strict=True)])[0]
-    matrix = np.zeros((2 * count + 1, 2 * count + 1))
-    matrix[:count, :count], matrix[:count, count] = jacobian, -equation.slope(g)[0]
-    matrix[count:-1, :count], matrix[count:-1, count], matrix[count:-1, count + 1 :] = second, mixed, jacobian
-    matrix[-1, count + 1 :] = gauge
-    residual = np.concatenate([u - equation.read(g)[0], jacobian @ phi, [gauge @ phi - 1]])
-    return residual, matrix
+    return equation.bordered(u, x, phi, gauge)
 
 
 def _on_physical_branch(equation: TraceEquation, u: Real, x: float, phi: Real) -> bool:

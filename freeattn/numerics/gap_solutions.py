@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from freeattn.numerics.bands import NODES, POINTS, TO_COEFFICIENTS
 from freeattn.numerics.gap_pieces import End, Piece, pieces_of
 from freeattn.numerics.real_axis import Axis
+from freeattn.numerics.trace_equation import GapValues
 
 __all__ = ["GapSolutions"]
 
@@ -64,6 +65,20 @@ class GapSolutions:
 
         Nearer to 0 than `innermost` the solution is its leading terms, which rounding does not tell from it.
         """
+        u, leading = self._starts(x)
+        good: Mask = np.asarray(np.isfinite(u).all(axis=1))
+        todo = good & ~leading
+        if todo.any():
+            u[todo], good[todo] = self._axis.in_gap(u[todo], x[todo])
+        return u, good
+
+    @np.errstate(all="ignore")
+    def values(self, x: Real) -> GapValues:
+        """m at points outside the bands, not nearer to 0 than `innermost`."""
+        return self._axis.equation.gap_values(self._starts(x)[0], x)
+
+    def _starts(self, x: Real) -> tuple[Real, Mask]:
+        """The solution by interpolation, and where it is its leading terms at 0; not-a-number where none is known."""
         u, leading = np.full((x.size, self._axis.equation.count), np.nan), np.zeros(x.shape, dtype=bool)
         for piece, panels in zip(self._pieces, self._panels, strict=True):
             t = piece.distance(x)
@@ -74,11 +89,7 @@ class GapSolutions:
                 here |= inner
             if here.any():
                 u[here] = panels.guess(piece.map.angle(t[here]), t[here])
-        good = np.isfinite(u).all(axis=1)
-        todo = good & ~leading
-        if todo.any():
-            u[todo], good[todo] = self._axis.in_gap(u[todo], x[todo])
-        return u, good
+        return u, leading
 
     def innermost(self, x: Real) -> Real:
         """The points, those that only leading terms in x reach moved away from 0 to where these begin."""
@@ -255,8 +266,13 @@ class _Panels:
         panel = np.clip(np.searchsorted(self._breaks, theta, side="right") - 1, 0, len(self._powers) - 1)
         low, high = self._breaks[panel], self._breaks[panel + 1]
         terms = chebyshev.chebvander((2 * theta - low - high) / (high - low), NODES - 1)
-        series = np.matmul(terms[:, None, :], self._coefficients[panel])[:, 0]
-        return np.asarray(series * t[:, None] ** self._powers[panel])
+        found = np.empty((t.size, self._powers.shape[1]))
+        for number in np.unique(panel):
+            here, powers = panel == number, self._powers[number]
+            found[here] = terms[here] @ self._coefficients[number]
+            for power in np.unique(powers[powers != 0]):
+                found[np.ix_(here, powers == power)] *= (t[here] ** power)[:, None]
+        return found
 
 
 def _panel(low: float, t: Real, values: Real) -> tuple[_Panel, float]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from freeattn.errors import BranchError, ConvergenceError, InputError
 from freeattn.numerics.backends import precise_traces, trace_equation
+from freeattn.numerics.band_chords import NEAR_ENDS, BandChords
 from freeattn.numerics.bands import BandMap, PanelBand, build_panels
 from freeattn.numerics.descent import Descent
 from freeattn.numerics.dyson_tables import DysonTables
@@ -26,7 +27,7 @@ from freeattn.numerics.real_axis import BAND, GAP, Axis
 from freeattn.numerics.refinement import refined_density, sharpened
 from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
-from freeattn.numerics.trace_equation import ChordDensities, TraceEquation
+from freeattn.numerics.trace_equation import TraceEquation
 
 __all__ = ["NetworkEngine"]
 
@@ -34,7 +35,7 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _GUARD_DIGITS = 15
-_REFINEMENTS = (1, 3, 9)  # of the grid, until the masses of the bands add up
+_REFINEMENTS = (1, 2, 6, 18)  # of the grid, until the masses of the bands add up
 _MOST_GAPS = 12  # that are found one after another inside bands of one grid
 _DEVIATIONS = np.linspace(-3.03, 2.97, 19)  # where most of a law lies, however narrow; not on edges such as ±2
 _MASS_TOLERANCE = 1e-9
@@ -43,7 +44,6 @@ _ZERO = 1e-12  # of ∫ν(dt)/|t − z| ≥ 1/(|z| + reach): what rounding may l
 _HARD_EDGE = 1e-4  # of the support: nearer to 0 there may be a series
 _DOUBLE_EDGES = 20  # digits up to which an edge is rounded to a double afterwards
 _EDGE_ULPS = 4  # of x: an edge given as a double
-_NEAR_ENDS = 1e-2  # angle from the ends of a band within which the series of the panels is accurate
 _RESOLVED = 1e-11  # of panels: near x = 0 terms cancel and ρ keeps fewer digits than elsewhere
 
 
@@ -76,7 +76,7 @@ class NetworkEngine(PanelEngine):
         self._axis = Axis(self._equation, self._descent)
         self._precise: dict[int, PreciseTraces] = {}
         self._bands: dict[int, tuple[Band, ...]] = {}
-        self._chords: dict[float, ChordDensities | None] = {}
+        self._chords = BandChords(self._equation)
         self._integrals: dict[int, PreciseIntegrals] = {}
         self._stretches, self._panels = self._resolved(size, mass, signed)
 
@@ -199,13 +199,10 @@ class NetworkEngine(PanelEngine):
 
     def _density_in(self, x: Array, panel: PanelBand, stretch: Stretch) -> Array:
         theta, rho = panel.map.angle(x), np.full(x.shape, np.nan)
-        near_ends = np.minimum(theta, np.pi / 2 - theta) < _NEAR_ENDS
+        near_ends = np.minimum(theta, np.pi / 2 - theta) < NEAR_ENDS
         rest = np.flatnonzero(~near_edge(panel, x))
-        chords, middle = self._chords_of(panel), rest[~near_ends[rest]]
-        if chords is not None and middle.size:
-            found, good = chords.density(x[middle], theta[middle], _RELIABLE)
-            rho[middle[good]] = found[good]
-            rest = rest[np.isnan(rho[rest])]
+        rho[rest] = self._chords.stieltjes(x[rest], theta[rest], panel, _RELIABLE).imag / np.pi
+        rest = rest[np.isnan(rho[rest])]
         missing = np.isnan(rho)
         rho[missing] = panel.density_series(theta[missing])
         if rest.size:
@@ -216,13 +213,6 @@ class NetworkEngine(PanelEngine):
             self._refuse_singular(x[rest], good | near_ends[rest])  # near ends the series stays
             rho[rest[good]] = found[good]
         return rho
-
-    def _chords_of(self, panel: PanelBand) -> ChordDensities | None:
-        """What the equation keeps at the nodes of a band to get densities faster, made when first needed."""
-        key = panel.map.left
-        if key not in self._chords:
-            self._chords[key] = self._equation.chords(panel)
-        return self._chords[key]
 
     def _refuse_singular(self, points: Array | Complex, good: NDArray[np.bool_]) -> None:
         if not good.all():
@@ -263,28 +253,42 @@ class NetworkEngine(PanelEngine):
         size = min(abs(end) for stretch in self._stretches for end in stretch.ends if end)
 
         def transform(x: Array) -> Array:
-            u, good = self._gaps.solve(x)
-            u[~good] = np.nan
-            return self._output(u.astype(complex), x.astype(complex)).real
+            found = self._gaps.values(x)
+            return np.where(found.good, found.m, np.nan)
 
         return fitted(transform, hard[0].order, size, above)
 
     def _checked_output(self, u: Complex, z: Complex) -> Complex:
         matrices = self._equation.matrices(u, z)
         m = self._equation.output(matrices)
-        size = np.maximum(_RELIABLE * np.abs(m), _ZERO / (np.abs(z) + self._reach))
-        self._refuse_singular(z, self._equation.output_error(u, z, matrices) <= size)
+        self._refuse_singular(z, self._equation.output_error(u, z, matrices) <= self._tolerated(m, z))
         return m
+
+    def _tolerated(self, m: Complex | Array, z: Complex | Array) -> Array:
+        """The largest error by rounding of an m that is returned."""
+        return np.maximum(_RELIABLE * np.abs(m), _ZERO / (np.abs(z) + self._reach))
 
     def _boundary_value(self, x: Array) -> Complex:
         """m at real points; at an edge that of the fold, whose distance from the point is rounding."""
         near = self._gaps.innermost(x)
-        u, edges = self._on_axis(near), np.isfinite(self._at_edge(x)).all(axis=1)
-        m = np.empty(x.shape, dtype=complex)
-        for chosen, output in ((edges, self._output), (~edges, self._checked_output)):
+        edges: NDArray[np.bool_] = np.asarray(np.isfinite(self._at_edge(x)).all(axis=1))
+        m, outside = np.full(x.shape, np.nan + 0j), ~edges
+        for panel in self.panels:
+            inside = (x > panel.map.left) & (x < panel.map.right) & ~edges
+            m[inside] = self._chords.stieltjes(x[inside], panel.map.angle(x[inside]), panel, _RELIABLE)
+            outside &= (x < panel.map.left) | (x > panel.map.right)
+        if outside.any():
+            m[outside] = self._between_bands(near[outside])
+        for chosen, output in ((edges, self._output), (np.isnan(m) & ~edges, self._checked_output)):
             if chosen.any():
-                m[chosen] = output(u[chosen], near[chosen].astype(complex))
+                m[chosen] = output(self._on_axis(near[chosen]), near[chosen].astype(complex))
         return m * np.where(near == x, 1.0, near / x) if 0.0 in self._atoms else m
+
+    def _between_bands(self, x: Array) -> Complex:
+        """m in gaps where it passes every test at once; not-a-number elsewhere."""
+        found = self._gaps.values(x)
+        good = found.good & (found.error <= self._tolerated(found.m, x))
+        return np.where(good, found.m, np.nan).astype(complex)
 
     def _output(self, u: Complex, z: Complex) -> Complex:
         return self._equation.output(self._equation.matrices(u, z))

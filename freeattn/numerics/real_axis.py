@@ -76,17 +76,14 @@ class Axis:
 
     def in_band(self, start: Complex, x: Real) -> tuple[Complex, Mask]:
         """Newton on the axis: (solution, whether it is the physical one of a band)."""
-        u, good = self.equation.newton(start, x.astype(complex))
-        matrices = self.equation.matrices(u, x.astype(complex))
+        u, good, matrices, cone = self.equation.roots(start, x.astype(complex))
         m = self.equation.output(matrices)
         with np.errstate(all="ignore"):
-            good &= m.imag > VISIBLE * np.abs(m)
+            good &= cone & (m.imag > VISIBLE * np.abs(m))
             small = np.flatnonzero(good & (m.imag < _DOUBTFUL * np.abs(m)))
             if small.size:  # a real solution of a law far from 0, such as S + 10⁵, has that much by rounding
                 error = self.equation.output_error(u[small], x[small].astype(complex), [g[small] for g in matrices])
                 good[small] = m.imag[small] > error
-        if good.any():
-            good[good] = self.equation.in_cone(u[good], x[good].astype(complex))
         return u, good
 
     def in_gap(self, start: Real, x: Real) -> tuple[Real, Mask]:

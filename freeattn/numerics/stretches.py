@@ -23,7 +23,7 @@ Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 Points = tuple[Real, NDArray[np.int_], Complex]  # places, BAND or GAP or UNKNOWN, solutions
 
-_FINE, _COARSE = 10, 3  # points a decade: near the size of the law, and along a band towards 0
+_FINE, _COARSE = 5, 3  # points a decade: near the size of the law, and along a band towards 0
 _NEAR_DECADES = (-3.0, 1.5)  # of the size of the law: the part of the axis where most laws live
 _FAR_DECADES = (-40.0, 8.0)
 _INNERMOST = -15.0  # decades, for laws on both sides of 0: rounding of doubles

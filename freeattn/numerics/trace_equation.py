@@ -26,7 +26,8 @@ from freeattn.numerics.small_inverse import inverses
 
 __all__ = [
     "CONE", "EPSILON", "FIRST_RATIO", "GOOD_ENOUGH", "HOPELESS", "LEAST_RATIO", "NEWTON_BASIN",
-    "NEWTON_STEPS", "ROUNDS", "TOLERANCE", "VISIBLE", "ChordDensities", "TraceEquation", "Value",
+    "NEWTON_STEPS", "ROUNDS", "TOLERANCE", "VISIBLE", "ChordValues", "GapValues", "Roots",
+    "TraceEquation", "Value",
 ]
 
 Real = NDArray[np.float64]
@@ -53,13 +54,30 @@ class Value(NamedTuple):
     residual: Real
 
 
-class ChordDensities(Protocol):
-    """Densities inside one band from what is kept at the nodes of its panels."""
+class GapValues(NamedTuple):
+    """m at real points of gaps, how far off it may be by rounding, and whether the root passed the test of a gap."""
 
-    def density(self, x: Real, theta: Real, reliable: float) -> tuple[Real, Mask]:
-        """(ρ, whether it passed the tests of a root and of its rounding) at points x = x(θ).
+    m: Real
+    error: Real
+    good: Mask
 
-        `reliable` is the relative error by rounding beyond which a number does not pass.
+
+class Roots(NamedTuple):
+    """Roots, whether they are ones to rounding, the inverses of all sectors there, and whether they are in the cone."""
+
+    traces: Numbers
+    good: Mask
+    matrices: list[Numbers]
+    cone: Mask
+
+
+class ChordValues(Protocol):
+    """Boundary values inside one band from what is kept at the nodes of its panels."""
+
+    def stieltjes(self, x: Real, theta: Real, reliable: float) -> tuple[Numbers, Mask]:
+        """(m, whether it passed the tests of a root and of its rounding) at points x = x(θ).
+
+        `reliable` is the error by rounding, relative to Im m, beyond which a number does not pass.
         """
 
 
@@ -148,6 +166,21 @@ class TraceEquation:
             total[:, :, sector.sources] += reads.coefficients.T @ part
         return total
 
+    def bordered(self, u: Real, x: float, phi: Real, gauge: Real) -> tuple[Real, Real]:
+        """(F, F_u φ, ℓ·φ − 1) at one real point, and its matrix of derivatives in (u, x, φ); see `folds`."""
+        count, g = self.count, self.matrices(u[None], np.array([x]))
+        turned = [a @ e @ a for a, e in zip(g, self.energy(phi[None]), strict=True)]
+        points = [sector.point for sector in self.tables.sectors]
+        jacobian = self.jacobian(g)[0]
+        second = -(self.bilinear(g, turned) + self.bilinear(turned, g))[0]
+        mixed = -self.read([a @ p @ t + t @ p @ a for a, p, t in zip(g, points, turned, strict=True)])[0]
+        matrix = np.zeros((2 * count + 1, 2 * count + 1))
+        matrix[:count, :count], matrix[:count, count] = jacobian, -self.slope(g)[0]
+        matrix[count:-1, :count], matrix[count:-1, count], matrix[count:-1, count + 1 :] = second, mixed, jacobian
+        matrix[-1, count + 1 :] = gauge
+        residual = np.concatenate([u - self.read(g)[0], jacobian @ phi, [gauge @ phi - 1]])
+        return residual, matrix
+
     def slope(self, matrices: list[Numbers]) -> Numbers:
         """∂Φ/∂z."""
         return self.read([g @ s.point @ g for g, s in zip(matrices, self.tables.sectors, strict=True)])
@@ -228,6 +261,22 @@ class TraceEquation:
             good &= _definite(g.imag, EPSILON * scale[:, :, None] * scale[:, None, :])
         return good
 
+    def roots(self, u: Numbers, z: Numbers) -> Roots:
+        """Newton's method, and what is asked of its roots in bands; the cone is looked at where they are good."""
+        found, good = self.newton(u, z)
+        cone = np.zeros(len(found), dtype=bool)
+        if good.any():
+            cone[good] = self.in_cone(found[good], z[good])
+        return Roots(found, good, self.matrices(found, z), cone)
+
+    def gap_values(self, u: Real, x: Real) -> GapValues:
+        """m at real points outside the bands by Newton's method from the given start."""
+        found, good = self.newton(u, x)
+        if good.any():
+            good[good] = self.increasing(found[good], x[good])
+        matrices = self.matrices(found, x)
+        return GapValues(self.output(matrices), self.output_error(found, x, matrices), good)
+
     def averaged(self, z: Numbers, steps: int) -> Numbers:
         """Averaged iteration u ← (u + Φ(u))/2 from C⁻¹, until a step is small: a start for Newton's method."""
         u = np.zeros((z.size, self.count), dtype=np.complex128)
@@ -260,8 +309,8 @@ class TraceEquation:
             ratio[index] = np.where(good, np.maximum(ratio[index] ** 1.5, LEAST_RATIO), np.sqrt(ratio[index]))
         return u, height <= target
 
-    def chords(self, band: PanelBand) -> ChordDensities | None:  # noqa: ARG002
-        """A faster way to densities inside a band, None where there is none; slow to make, made for each band once."""
+    def chords(self, band: PanelBand) -> ChordValues | None:  # noqa: ARG002
+        """A faster way to values inside a band, None where there is none; slow to make, made for each band once."""
         return None
 
     def symmetric(self, matrices: list[Numbers]) -> list[Numbers]:

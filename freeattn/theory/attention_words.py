@@ -26,7 +26,7 @@ from freeattn.theory import symbols as sym
 from freeattn.theory.assumptions import Assumption, Rule
 from freeattn.theory.equivalent import equivalence_of
 from freeattn.theory.field import as_expression
-from freeattn.theory.word_heads import OUT, Family, HeadWords
+from freeattn.theory.word_heads import CORRELATED, OUT, Family, HeadWords, Kind
 from freeattn.theory.word_tokens import Tokens, tokens_of
 
 __all__ = ["WORDS", "Thetas", "Words", "words_of"]
@@ -94,7 +94,7 @@ def words_of(spec: Attention) -> Words:
     opened = tuple(Assumption("left open by symbols", text, "the specification") for text in spec.open_conditions)
     pairs = dict.fromkeys((f.theta_1, f.theta_2, beta) for f, beta in zip(families, _betas(spec), strict=True))
     return Words(
-        expression=_expression(spec, families),
+        expression=_expression(_kind(spec, families)),
         of="gram",
         values=_values(spec, families),
         thetas=tuple(Thetas(one, two, spec.scores, beta) for one, two, beta in pairs),
@@ -126,44 +126,60 @@ def _betas(spec: Attention) -> tuple[Quantity, ...]:
     return tuple(spec.beta if family.beta is None else family.beta for family in spec.heads)
 
 
-def _expression(spec: Attention, families: tuple[Family, ...]) -> Expression:
-    tokens = tokens_of(spec.inputs, square=_square(spec))
-    heads = _heads(spec, tokens, families)
-    if spec.output == "mha":
-        return _mha(spec, tokens, heads)
-    if spec.output == "head-sum":
+def _kind(spec: Attention, families: tuple[Family, ...]) -> Kind:
+    tie = spec.tie.value
+    return Kind(
+        inputs=spec.inputs, square=bool(spec.tokens_per_width == 1), families=families, output=spec.output,
+        value_tie=CORRELATED if isinstance(tie, KeyValueCorrelation) else tie, output_tie=spec.tie.output,
+        latent=None if spec.latent is None else spec.latent.shared,
+        query_latent=None if spec.query_latent is None else spec.query_latent.shared,
+        positions=bool(spec.position_width != 0), residual=spec.residual is not None,
+        linear=_linear(spec.scores), scaled=bool(_scale(spec) != 1),
+    )
+
+
+@lru_cache(maxsize=64)
+def _linear(scores: ScoreFunction) -> bool:
+    """Whether θ₁ = θ₂ exactly: then there is no noise."""
+    exact: Any = scores.exact_thetas(sym.BETA, sp)
+    return exact is not None and bool(exact[0] == exact[1])
+
+
+@lru_cache(maxsize=64)
+def _expression(kind: Kind) -> Expression:
+    """M: one expression for all layers of a kind, from which their equation is derived once."""
+    tokens = tokens_of(kind.inputs, kind.square)
+    heads = _heads(kind, tokens)
+    if kind.output == "mha":
+        return _mha(kind, tokens, heads)
+    if kind.output == "head-sum":
         return reduce(add, (one.head_sum() for one in heads))
-    blocks = [one.values() if spec.output == "values" else one.attention() for one in heads]
+    blocks = [one.values() if kind.output == "values" else one.attention() for one in heads]
     return blocks[0] if len(blocks) == 1 else concatenate(*blocks)
 
 
-def _square(spec: Attention) -> bool:
-    """Whether n_tokens = d_model."""
-    return bool(spec.tokens_per_width == 1)
-
-
-def _heads(spec: Attention, tokens: Tokens, families: tuple[Family, ...]) -> tuple[HeadWords, ...]:
+def _heads(kind: Kind, tokens: Tokens) -> tuple[HeadWords, ...]:
+    families = kind.families
     total_heads = sp.Add(*(family.count for family in families))
-    total_width = sp.Add(*(family.count * _value_width(spec, family) for family in families))
-    scale = sp.Integer(1) if _scale(spec) == 1 else sym.SCALE
-    return tuple(HeadWords(spec, tokens, family, total_heads, total_width, scale) for family in families)
+    total_width = sp.Add(*(family.count * _value_width(kind, family) for family in families))
+    return tuple(HeadWords(kind, tokens, family, total_heads, total_width) for family in families)
 
 
-def _value_width(spec: Attention, family: Family) -> sp.Expr:
+def _value_width(kind: Kind, family: Family) -> sp.Expr:
     """d_value; that of the keys where values are tied to them or the output map is."""
-    if not spec.tie.equal_widths:
+    if not kind.equal_widths:
         return family.symbol(sym.D_VALUE)
-    return family.symbol(sym.D_KEY) + (sym.D_POSITION if spec.position_width != 0 else 0)
+    return family.symbol(sym.D_KEY) + (sym.D_POSITION if kind.positions else 0)
 
 
-def _mha(spec: Attention, tokens: Tokens, heads: tuple[HeadWords, ...]) -> Expression:
+def _mha(kind: Kind, tokens: Tokens, heads: tuple[HeadWords, ...]) -> Expression:
     """Σ_r A_r V_r O_r, and X beside it; columns by parts of the model space when W^O ends there by construction."""
-    if spec.residual is None and spec.tie.output == "none":
+    if not kind.residual and kind.output_tie == "none":
         return reduce(add, (one.mha(OUT) for one in heads))
     columns = []
     for part in tokens.parts:
         total = reduce(add, (one.mha(part) for one in heads))
-        skip = None if spec.residual is None else tokens.skip(part)
+        skip = tokens.skip(part) if kind.residual else None
         columns.append(total if skip is None else skip + total)
     return columns[0] if len(columns) == 1 else concatenate(*columns)
 

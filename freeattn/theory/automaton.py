@@ -75,9 +75,11 @@ class Edge(NamedTuple):
     coefficient: sp.Expr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Automaton:
     """Starts, one for each part of the rows; nodes in an order in which every edge goes forward; and the edges.
+
+    One is equal to itself only, so that what is found out about it can be kept by it.
 
     The last nodes are ends; `ends` gives for each the number of its part of the columns. `pivots` are words: of what
     follows the nodes, each holds its own with coefficient 1 and no other's.

@@ -15,6 +15,7 @@ import sympy as sp
 
 from freeattn.theory.cumulants import moments_to_cumulants
 from freeattn.theory.dyson import DysonSystem
+from freeattn.theory.evaluation import Evaluation
 from freeattn.theory.expansion import Expansion, Product, expansion_of
 from freeattn.theory.given_values import positive_integer
 from freeattn.theory.square_roots import without_roots
@@ -49,7 +50,7 @@ def free_cumulants(system: DysonSystem, order: int, values: Values | None = None
 def _moments(system: DysonSystem, order: int, values: Values | None) -> tuple[WeightRing, list[Any]]:
     order = positive_integer("order", order)
     expansion = expansion_of(system)
-    weights = [weight.subs(dict(values)) if values else weight for weight in expansion.weights]
+    weights = list(map(Evaluation(values), expansion.weights)) if values else list(expansion.weights)
     expansion, reduced = without_roots(expansion, weights)
     ring = WeightRing(reduced)
     series = series_at_infinity(expansion, ring.elements, ring.zero, order + 1)

@@ -17,28 +17,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import partial
-from typing import Any, TypeAlias
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeAlias
 
 import sympy as sp
+from flint import fmpq
 
 from freeattn.errors import NotCoveredError
 from freeattn.model.expression import Expression, Factor, identity
-from freeattn.model.letters import Copies, Inclusion
+from freeattn.model.letters import Copies, Diagonal, Inclusion, Space
 from freeattn.theory.automaton import START, Automaton, Edge, Node, automaton_of
+from freeattn.theory.evaluation import Evaluation
 from freeattn.theory.field import as_expression
 from freeattn.theory.pencil import Product, check_product, size_of
-from freeattn.theory.splitting import Values, exact_values, number_in, split
+from freeattn.theory.splitting import exact_values, number_in, split
 from freeattn.theory.thin_basis import thin_basis
 
 __all__ = ["atoms_of", "generic_rank"]
 
-Vertex: TypeAlias = "tuple[Any, ...]"
-Network: TypeAlias = "dict[Vertex, dict[Vertex, Fraction]]"
-_SOURCE, _SINK = ("source",), ("sink",)
+Network: TypeAlias = "list[dict[int, fmpq]]"  # what can still flow from each vertex to each other
+_SOURCE, _SINK = 0, 1
+_NOTHING = fmpq(0)
 
 
-def generic_rank(expression: Expression, values: Mapping[Any, Any] | None = None) -> Fraction:
+def generic_rank(expression: Expression, values: Mapping[Any, Any] | Evaluation | None = None) -> Fraction:
     """The rank of M for almost all values of its Gaussian letters, in the units of the sizes of spaces.
 
     Args:
@@ -48,20 +50,29 @@ def generic_rank(expression: Expression, values: Mapping[Any, Any] | None = None
     Raises:
         InputError: when a size or count is not a rational number.
     """
-    written = split(expression, values, rank_only=True)
+    known = exact_values(values)
+    written = split(expression, known, rank_only=True)
     if not written.expression.terms:
         return Fraction(0)
-    known = exact_values({**(values or {}), **written.sizes})
+    if written.sizes:
+        known = exact_values({**known.values, **written.sizes})
     found = []
-    for matrix in (written.expression, written.expression.T):
-        automaton = automaton_of(matrix)
-        thin = thin_basis(automaton, partial(_edge_capacity, automaton, known), partial(_capacity, known))
-        found += [_flow(_network(a, known)) for a in (automaton, thin)]
-    return min(found)
+    capacities = _Capacities(known)
+    for automaton in _automata(written.expression):
+        thin = thin_basis(automaton, partial(capacities.edge, automaton), capacities.node)
+        found += [_flow(_network(a, capacities)) for a in dict.fromkeys((automaton, thin))]
+    rank = min(found)
+    return Fraction(int(rank.p), int(rank.q))
+
+
+@lru_cache(maxsize=64)
+def _automata(matrix: Expression) -> tuple[Automaton, Automaton]:
+    """Of M and of Mᵀ. Layers of one kind have one expression."""
+    return automaton_of(matrix), automaton_of(matrix.T)
 
 
 def atoms_of(
-    expression: Expression, of: Product = "gram", values: Mapping[Any, Any] | None = None
+    expression: Expression, of: Product = "gram", values: Mapping[Any, Any] | Evaluation | None = None
 ) -> tuple[tuple[sp.Expr, Fraction], ...]:
     """The atoms (location, mass) of the law of M Mᵀ ("gram"), MᵀM ("cogram") or M = Mᵀ ("self-adjoint"), sorted.
 
@@ -75,15 +86,18 @@ def atoms_of(
     size = number_in(f"size of {matrix.rows}", size_of(matrix.rows), values)
     atoms = []
     for location in sorted(_constants(matrix, of, values) | {sp.Integer(0)}):
-        square = matrix if of == "self-adjoint" else matrix @ matrix.T
-        shifted = matrix if location == 0 else square - location * identity(matrix.rows)
-        mass = 1 - generic_rank(shifted, values) / size
+        mass = 1 - generic_rank(matrix if location == 0 else _shifted(matrix, of, location), values) / size
         if mass > 0:
             atoms.append((location, mass))
     return tuple(atoms)
 
 
-def _constants(matrix: Expression, of: Product, values: Values) -> set[sp.Expr]:
+def _shifted(matrix: Expression, of: Product, location: sp.Expr) -> Expression:
+    """M − a, or M Mᵀ − a."""
+    return (matrix if of == "self-adjoint" else matrix @ matrix.T) - location * identity(matrix.rows)
+
+
+def _constants(matrix: Expression, of: Product, values: Evaluation) -> set[sp.Expr]:
     """Where atoms may be: the eigenvalues of c cᵀ, or of c for the law of M itself.
 
     c is the constant part of M, block by block over parts of direct sums and eigenspaces of diagonal letters.
@@ -91,6 +105,9 @@ def _constants(matrix: Expression, of: Product, values: Values) -> set[sp.Expr]:
     Raises:
         NotCoveredError: when the constant part tells copies of the rows apart.
     """
+    fixed = (Inclusion, Diagonal)
+    if not any(all(isinstance(factor.letter, fixed) for factor in term.word) for term in matrix.terms):
+        return set()
     entries: dict[tuple[Any, Any], sp.Expr] = {}
     for term in split(matrix, values).expression.terms:
         if all(isinstance(factor.letter, Inclusion) for factor in term.word):
@@ -103,38 +120,68 @@ def _constants(matrix: Expression, of: Product, values: Values) -> set[sp.Expr]:
     if of == "self-adjoint":
         constant = sp.Matrix([[entries.get((p, q), sp.Integer(0)) for q in rows] for p in rows])
     else:
-        copies = {q: _copies(tuple(f for letter in q for f in letter.chain), values) for q in columns}
+        counts = _Capacities(values)
+        copies = {q: counts.copies(tuple(f for letter in q for f in letter.chain)) for q in columns}
         constant = sp.Matrix([[_paired(entries, p, q, copies) for q in rows] for p in rows])
     return set(constant.eigenvals()) if rows else set()
 
 
-def _paired(entries: dict[tuple[Any, Any], sp.Expr], first: Any, second: Any, copies: dict[Any, Fraction]) -> sp.Expr:
+def _paired(entries: dict[tuple[Any, Any], sp.Expr], first: Any, second: Any, copies: dict[Any, fmpq]) -> sp.Expr:
     """An entry of c cᵀ."""
     parts = (
-        entries[first, q] * entries[second, q] * sp.Rational(count.numerator, count.denominator)
+        entries[first, q] * entries[second, q] * sp.Rational(int(count.p), int(count.q))
         for q, count in copies.items() if (first, q) in entries and (second, q) in entries
     )
     return sp.Add(*parts)
 
 
-def _network(automaton: Automaton, values: Values) -> Network:
-    """Source → starts, nodes with their capacity from entry to exit, ends → sink; edges of one letter that leave a node
-    together pass through one vertex, as they carry no more than the letter does."""
-    network: Network = {}
+class _Pipe(NamedTuple):
+    """An arrow of the network, as wide as a node, as an edge, or as the letter of an edge wherever it leads."""
+
+    tail: int
+    head: int
+    width: Node | Edge
+    letter: bool = False
+
+
+@lru_cache(maxsize=256)
+def _pipes(automaton: Automaton) -> tuple[int, tuple[_Pipe, ...]]:
+    """(number of vertices, arrows): source → starts, nodes from entry to exit, ends → sink; edges of one letter that
+    leave a node together pass through one vertex, as they carry no more than the letter does."""
+    numbers: dict[Any, int] = {"source": _SOURCE, "sink": _SINK}
+    found: list[_Pipe] = []
+
+    def pipe(tail: Any, head: Any, width: Node | Edge, letter: bool = False) -> None:
+        first, last = (numbers.setdefault(end, len(numbers)) for end in (tail, head))
+        found.append(_Pipe(first, last, width, letter))
+
     for k, start in enumerate(automaton.starts):
-        _add(network, _SOURCE, ("exit", START - k), _capacity(values, start))
+        pipe("source", ("exit", START - k), start)
     first_end = len(automaton.nodes) - len(automaton.ends)
     for j, node in enumerate(automaton.nodes):
-        _add(network, ("entry", j), ("exit", j) if j < first_end else _SINK, _capacity(values, node))
+        pipe(("entry", j), ("exit", j) if j < first_end else "sink", node)
     for bundle in _bundles(automaton):
         source, factor = bundle[0].source, bundle[0].factor
-        _add(network, ("exit", source), (factor, source), _letter_capacity(automaton, values, bundle[0]))
+        pipe(("exit", source), (factor, source), bundle[0], letter=True)
         for scope in dict.fromkeys(automaton.nodes[edge.target].scope for edge in bundle):
             edges = [edge for edge in bundle if automaton.nodes[edge.target].scope == scope]
-            capacity = _edge_capacity(automaton, values, edges[0])
-            _add(network, (factor, source), (factor, source, scope), capacity)
+            pipe((factor, source), (factor, source, scope), edges[0])
             for edge in edges:
-                _add(network, (factor, source, scope), ("entry", edge.target), capacity)
+                pipe((factor, source, scope), ("entry", edge.target), edges[0])
+    return len(numbers), tuple(found)
+
+
+def _network(automaton: Automaton, capacities: _Capacities) -> Network:
+    """The pipes with their capacities; parallel ones add up."""
+    count, pipes = _pipes(automaton)
+    network: Network = [{} for _ in range(count)]
+    for tail, head, width, letter in pipes:
+        capacity = (
+            capacities.node(width) if isinstance(width, Node) else
+            capacities.letter(automaton, width) if letter else capacities.edge(automaton, width)
+        )
+        network[tail][head] = network[tail].get(head, _NOTHING) + capacity
+        network[head].setdefault(tail, _NOTHING)
     return network
 
 
@@ -146,52 +193,60 @@ def _bundles(automaton: Automaton) -> list[list[Edge]]:
     return list(found.values())
 
 
-def _add(network: Network, tail: Vertex, head: Vertex, capacity: Fraction) -> None:
-    forward = network.setdefault(tail, {})
-    forward[head] = forward.get(head, Fraction(0)) + capacity
-    network.setdefault(head, {}).setdefault(tail, Fraction(0))
+class _Capacities:
+    """Dimensions of nodes and ranks of letters in numbers, each computed once."""
+
+    def __init__(self, values: Evaluation) -> None:
+        self._values = values
+        self._sizes: dict[Space, fmpq] = {}
+        self._counts: dict[tuple[Copies, ...], fmpq] = {(): fmpq(1)}
+
+    def _size(self, space: Space) -> fmpq:
+        if space not in self._sizes:
+            self._sizes[space] = _rational(number_in(f"size of {space}", size_of(space), self._values))
+        return self._sizes[space]
+
+    def copies(self, families: tuple[Copies, ...]) -> fmpq:
+        """The number of copies in all of the families."""
+        if families not in self._counts:
+            last = _rational(number_in(f"copies {families[-1]}", families[-1].count, self._values))
+            self._counts[families] = self.copies(families[:-1]) * last
+        return self._counts[families]
+
+    def node(self, node: Node) -> fmpq:
+        """The dimension of all copies of a node."""
+        return self._size(node.space) * self.copies(node.scope)
+
+    def edge(self, automaton: Automaton, edge: Edge) -> fmpq:
+        """The rank of one letter between all copies of two nodes: copies that it does not tell apart count once."""
+        ends = _source(automaton, edge), automaton.nodes[edge.target]
+        chain = () if edge.factor is None else edge.factor.letter.chain
+        shared = tuple(family for family in ends[0].scope if family in ends[1].scope)
+        sides = (
+            self._size(end.space) * self.copies(tuple(f for f in end.scope if f in chain and f not in shared))
+            for end in ends
+        )
+        return self.copies(shared) * min(sides)
+
+    def letter(self, automaton: Automaton, edge: Edge) -> fmpq:
+        """The rank of a letter that leaves a node, wherever to: of one matrix for each copy of the node, or of one."""
+        node = _source(automaton, edge)
+        if edge.factor is None or not set(edge.factor.letter.chain) <= set(node.scope):
+            return self.node(node)
+        return min(self.node(node), self._size(edge.factor.columns) * self.copies(node.scope))
 
 
-def _capacity(values: Values, node: Node) -> Fraction:
-    return number_in(f"size of {node.space}", size_of(node.space), values) * _copies(node.scope, values)
-
-
-def _copies(families: tuple[Copies, ...], values: Values) -> Fraction:
-    total = Fraction(1)
-    for family in families:
-        total *= number_in(f"copies {family}", family.count, values)
-    return total
-
-
-def _edge_capacity(automaton: Automaton, values: Values, edge: Edge) -> Fraction:
-    """The rank of one letter between all copies of two nodes: copies that it does not tell apart count once."""
-    ends = _source(automaton, edge), automaton.nodes[edge.target]
-    chain = () if edge.factor is None else edge.factor.letter.chain
-    shared = tuple(family for family in ends[0].scope if family in ends[1].scope)
-    sides = (
-        number_in(f"size of {end.space}", size_of(end.space), values)
-        * _copies(tuple(f for f in end.scope if f in chain and f not in shared), values)
-        for end in ends
-    )
-    return _copies(shared, values) * min(sides)
-
-
-def _letter_capacity(automaton: Automaton, values: Values, edge: Edge) -> Fraction:
-    """The rank of a letter that leaves a node, wherever to: of one matrix for each copy of the node, if it is one."""
-    node = _source(automaton, edge)
-    if edge.factor is None or not set(edge.factor.letter.chain) <= set(node.scope):
-        return _capacity(values, node)
-    width = number_in(f"size of {edge.factor.columns}", size_of(edge.factor.columns), values)
-    return min(_capacity(values, node), width * _copies(node.scope, values))
+def _rational(value: Fraction) -> fmpq:
+    return fmpq(value.numerator, value.denominator)
 
 
 def _source(automaton: Automaton, edge: Edge) -> Node:
     return automaton.starts[START - edge.source] if edge.source < 0 else automaton.nodes[edge.source]
 
 
-def _flow(network: Network) -> Fraction:
+def _flow(network: Network) -> fmpq:
     """The largest flow from source to sink, by shortest augmenting paths; `network` is left with what remains."""
-    total = Fraction(0)
+    total = _NOTHING
     while path := _path(network):
         amount = min(network[a][b] for a, b in path)
         for a, b in path:
@@ -201,10 +256,10 @@ def _flow(network: Network) -> Fraction:
     return total
 
 
-def _path(network: Network) -> list[tuple[Vertex, Vertex]]:
+def _path(network: Network) -> list[tuple[int, int]]:
     """A shortest path with capacity left, as steps; empty when there is none."""
-    before: dict[Vertex, Vertex] = {_SOURCE: _SOURCE}
-    pending: list[Vertex] = [_SOURCE]
+    before: dict[int, int] = {_SOURCE: _SOURCE}
+    pending = [_SOURCE]
     for tail in pending:
         for head, capacity in network[tail].items():
             if capacity > 0 and head not in before:
@@ -212,8 +267,8 @@ def _path(network: Network) -> list[tuple[Vertex, Vertex]]:
                 pending.append(head)
     if _SINK not in before:
         return []
-    path: list[tuple[Vertex, Vertex]] = []
-    here: Vertex = _SINK
+    path: list[tuple[int, int]] = []
+    here = _SINK
     while here != _SOURCE:
         path.append((before[here], here))
         here = before[here]

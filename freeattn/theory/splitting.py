@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any
 
 import sympy as sp
 
@@ -19,10 +19,11 @@ from freeattn.errors import InputError
 from freeattn.model.expression import Expression, Factor, Stretch, Term
 from freeattn.model.letters import Diagonal, Inclusion, Letter, Part, Space
 from freeattn.model.quantities import as_quantity
+from freeattn.theory.evaluation import Evaluation
 from freeattn.theory.field import as_expression
 from freeattn.theory.pencil import size_of
 
-__all__ = ["Split", "Values", "alive", "exact_values", "number_in", "split"]
+__all__ = ["Split", "alive", "exact_values", "number_in", "split"]
 
 
 @dataclass(frozen=True)
@@ -33,32 +34,33 @@ class Split:
     sizes: dict[sp.Symbol, Fraction]
 
 
-Values: TypeAlias = "dict[sp.Expr, sp.Expr]"
-
-
-def exact_values(values: Mapping[Any, Any] | None) -> Values:
+def exact_values(values: Mapping[Any, Any] | Evaluation | None) -> Evaluation:
     """Numbers for symbols, exact: floats are what they are in binary.
 
     Raises:
         InputError: for what is no number.
     """
-    return {sp.sympify(symbol): as_expression(as_quantity(f"value of {symbol}", value, "a number"))
-            for symbol, value in (values or {}).items()}
+    if isinstance(values, Evaluation):
+        return values
+    return Evaluation({sp.sympify(symbol): as_expression(as_quantity(f"value of {symbol}", value, "a number"))
+                       for symbol, value in (values or {}).items()})
 
 
-def number_in(field: str, value: Any, values: Values) -> Fraction:
+def number_in(field: str, value: Any, values: Evaluation) -> Fraction:
     """A quantity as a fraction.
 
     Raises:
         InputError: when it is not rational with the given values.
     """
-    found = as_expression(value).xreplace(values)
+    found = values(as_expression(value))
     if not found.is_Rational:
         raise InputError(field, str(found), "a rational number; give a value for each symbol of sizes and counts")
     return Fraction(int(found.p), int(found.q))
 
 
-def split(expression: Expression, values: Mapping[Any, Any] | None = None, rank_only: bool = False) -> Split:
+def split(
+    expression: Expression, values: Mapping[Any, Any] | Evaluation | None = None, rank_only: bool = False
+) -> Split:
     """An expression with numbers for its coefficients, and numbers in place of its diagonal letters.
 
     Args:
@@ -67,8 +69,10 @@ def split(expression: Expression, values: Mapping[Any, Any] | None = None, rank_
         rank_only: whether eigenvalues may be put together, and changed, as long as the generic rank stays.
     """
     values = exact_values(values)
-    terms = alive(expression, values).terms
-    letters = [a for a in expression.letters if isinstance(a, Diagonal)]
+    present = alive(expression, values)
+    terms, letters = present.terms, [a for a in expression.letters if isinstance(a, Diagonal)]
+    if not letters and all(as_expression(term.coefficient).is_Rational for term in terms):
+        return Split(present, {})
     apart = not rank_only or _told_apart(terms)
     classes = {a.space: _classes([b for b in letters if b.space == a.space], apart, values) for a in letters}
     spaces = _Spaces(classes, values)
@@ -77,17 +81,17 @@ def split(expression: Expression, values: Mapping[Any, Any] | None = None, rank_
     return Split(renewed, spaces.sizes)
 
 
-def alive(expression: Expression, values: Values) -> Expression:
+def alive(expression: Expression, values: Evaluation) -> Expression:
     """The expression without the words that are zero at the given values."""
     kept = tuple(term for term in expression.terms if not _vanishes(term, values))
     return expression if len(kept) == len(expression.terms) else Expression(expression.rows, expression.columns, kept)
 
 
-def _vanishes(term: Term, values: Values) -> bool:
+def _vanishes(term: Term, values: Evaluation) -> bool:
     """Whether a coefficient, or the variance of a letter, is zero at the given values."""
     letters = (factor.letter for factor in term.word)
     scales = [term.coefficient, *(a.variance for a in letters if isinstance(a, Letter))]
-    return any(as_expression(scale).xreplace(values) == 0 for scale in scales)
+    return any(values(as_expression(scale)) == 0 for scale in scales)
 
 
 def _told_apart(terms: tuple[Term, ...]) -> bool:
@@ -98,11 +102,11 @@ def _told_apart(terms: tuple[Term, ...]) -> bool:
 Class = tuple[Fraction, dict[Diagonal, sp.Expr]]
 
 
-def _classes(letters: list[Diagonal], apart: bool, values: Values) -> list[Class]:
+def _classes(letters: list[Diagonal], apart: bool, values: Evaluation) -> list[Class]:
     """Weights and values of the joint eigenvalues of letters on one space; without `apart`, 1 for any but zero."""
     found: dict[tuple[sp.Expr, ...], Fraction] = {}
     for k, weight in enumerate(letters[0].weights):
-        joint = tuple(as_expression(a.eigenvalues[k]).xreplace(values) for a in letters)
+        joint = tuple(values(as_expression(a.eigenvalues[k])) for a in letters)
         key = joint if apart else tuple(sp.Integer(value != 0) for value in joint)
         found[key] = found.get(key, Fraction(0)) + number_in(f"weights of {letters[0]}", weight, values)
     return [(weight, dict(zip(letters, key, strict=True))) for key, weight in found.items()]
@@ -111,7 +115,7 @@ def _classes(letters: list[Diagonal], apart: bool, values: Values) -> list[Class
 class _Spaces:
     """Spaces, letters and words after the split."""
 
-    def __init__(self, classes: dict[Space, list[Class]], values: Values) -> None:
+    def __init__(self, classes: dict[Space, list[Class]], values: Evaluation) -> None:
         self._classes, self._values = classes, values
         self.sizes: dict[sp.Symbol, Fraction] = {}
         for space, found in classes.items():
@@ -134,7 +138,7 @@ class _Spaces:
         """A term with a choice of eigenspace wherever its word passes through a space that is split."""
         runs = _runs(term.word, rows)
         for choice in product(*(range(len(self._classes.get(space, [None]))) for space, _ in runs)):
-            coefficient = as_expression(term.coefficient).xreplace(self._values)
+            coefficient = self._values(as_expression(term.coefficient))
             for (space, letters), k in zip(runs, choice, strict=True):
                 coefficient *= sp.Mul(*(self._classes[space][k][1][letter] for letter in letters))
             if coefficient != 0:

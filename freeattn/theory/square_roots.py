@@ -71,6 +71,8 @@ def without_roots(expansion: Expansion, weights: Sequence[sp.Expr]) -> tuple[Exp
 
 def _root(weight: sp.Expr) -> _Root:
     """The root of a number that a weight has as a factor; none where the factor is irrational in another way."""
+    if weight.is_Rational:
+        return _Root(weight, 1)
     number, rest = weight.as_independent(*weight.free_symbols, as_Add=False) if weight.free_symbols else (weight, 1)
     square = sp.expand(number**2)
     if number.is_Rational or not square.is_Rational:

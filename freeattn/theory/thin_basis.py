@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
+from flint import fmpq
 from sympy.polys.matrices import DomainMatrix
 
 from freeattn.model.expression import Factor
@@ -21,14 +22,58 @@ from freeattn.theory.field import CoefficientField
 __all__ = ["thin_basis"]
 
 
-def thin_basis(automaton: Automaton, width: Callable[[Edge], Fraction], size: Callable[[Node], Fraction]) -> Automaton:
+def thin_basis(automaton: Automaton, width: Callable[[Edge], fmpq], size: Callable[[Node], fmpq]) -> Automaton:
     """The automaton in the basis that its widest edges lead to; `width` and `size` are the ranks of edges and nodes."""
-    inner, starts = len(automaton.nodes) - len(automaton.ends), len(automaton.starts)
-    if not inner:
+    if len(automaton.nodes) == len(automaton.ends):
         return automaton
-    field = CoefficientField([edge.coefficient for edge in automaton.edges])
     reached = _widths(automaton, width, size)
-    basis = _basis(automaton, inner, field, lambda edge: min(width(edge), reached[edge.source]))
+    widths = [min(width(edges[0]), reached[edges[0].source]) for edges in _bundles(automaton)]
+    return _based(automaton, _leading(automaton, sorted(range(len(widths)), key=lambda k: -widths[k])))
+
+
+@lru_cache(maxsize=256)
+def _bundles(automaton: Automaton) -> list[list[Edge]]:
+    """Edges of one letter that leave a node together for inner nodes on one space."""
+    found: dict[tuple[int, Factor | None, Node], list[Edge]] = {}
+    for edge in automaton.edges:
+        if edge.target < len(automaton.nodes) - len(automaton.ends):
+            found.setdefault((edge.source, edge.factor, automaton.nodes[edge.target]), []).append(edge)
+    return list(found.values())
+
+
+@lru_cache(maxsize=256)
+def _rows(automaton: Automaton) -> tuple[CoefficientField, list[list[Any]]]:
+    """What each bundle leads to, in the nodes as they are, and the field of its entries."""
+    inner = len(automaton.nodes) - len(automaton.ends)
+    field = CoefficientField([edge.coefficient for edge in automaton.edges])
+    rows = [[field.domain.zero] * inner for _ in _bundles(automaton)]
+    for row, edges in zip(rows, _bundles(automaton), strict=True):
+        for edge in edges:
+            row[edge.target] = field.element(edge.coefficient)
+    return field, rows
+
+
+def _leading(automaton: Automaton, order: list[int]) -> tuple[int, ...]:
+    """The first bundles in this order whose rows are independent on each space."""
+    rows, found = _rows(automaton)[1], list[int]()
+    reduced: dict[Node, list[tuple[int, list[Any]]]] = {}
+    for number in order:
+        row, known = rows[number], reduced.setdefault(automaton.nodes[_bundles(automaton)[number][0].target], [])
+        for pivot, other in known:
+            if factor := row[pivot]:
+                row = [a - factor * b for a, b in zip(row, other, strict=True)]
+        place = next((k for k, entry in enumerate(row) if entry), None)
+        if place is not None:
+            known.append((place, [entry / row[place] for entry in row]))
+            found.append(number)
+    return tuple(sorted(found))  # their order changes the order of nodes only
+
+
+@lru_cache(maxsize=256)
+def _based(automaton: Automaton, chosen: tuple[int, ...]) -> Automaton:
+    """The automaton in the basis that the given bundles lead to."""
+    inner, starts = len(automaton.nodes) - len(automaton.ends), len(automaton.starts)
+    field, basis = _rows(automaton)[0], _basis(automaton, inner, chosen)
     inverse = basis.inv()
     before = _padded(DomainMatrix.eye(starts, field.domain), basis)
     after = _padded(inverse, DomainMatrix.eye(len(automaton.ends), field.domain))
@@ -42,8 +87,8 @@ def thin_basis(automaton: Automaton, width: Callable[[Edge], Fraction], size: Ca
 
 
 def _widths(
-    automaton: Automaton, width: Callable[[Edge], Fraction], size: Callable[[Node], Fraction]
-) -> dict[int, Fraction]:
+    automaton: Automaton, width: Callable[[Edge], fmpq], size: Callable[[Node], fmpq]
+) -> dict[int, fmpq]:
     """The widest path from a start to each node (edges go forward, so one pass in order is enough)."""
     found = {START - k: size(start) for k, start in enumerate(automaton.starts)}
     for edge in sorted(automaton.edges, key=lambda edge: edge.source):
@@ -53,29 +98,14 @@ def _widths(
     return found
 
 
-def _basis(
-    automaton: Automaton, inner: int, field: CoefficientField, width: Callable[[Edge], Fraction]
-) -> DomainMatrix:
+def _basis(automaton: Automaton, inner: int, chosen: tuple[int, ...]) -> DomainMatrix:
     """Rows: the new basis in the old one, the same number of nodes on each space."""
-    bundles: dict[tuple[int, Factor | None, Node], list[Edge]] = {}
-    for edge in automaton.edges:
-        if edge.target < inner:
-            bundles.setdefault((edge.source, edge.factor, automaton.nodes[edge.target]), []).append(edge)
-    zero, chosen = field.domain.zero, dict[Node, list[list[Any]]]()
-    for (_, _, node), edges in sorted(bundles.items(), key=lambda item: -width(item[1][0])):
-        row = [zero] * inner
-        for edge in edges:
-            row[edge.target] = field.element(edge.coefficient)
-        rows = chosen.setdefault(node, [])
-        if _independent([*rows, row], field):
-            rows.append(row)
-    order = {node: iter(rows) for node, rows in chosen.items()}
-    return DomainMatrix([next(order[node]) for node in automaton.nodes[:inner]], (inner, inner), field.domain)
-
-
-def _independent(rows: list[list[Any]], field: CoefficientField) -> bool:
-    matrix = DomainMatrix([list(row) for row in rows], (len(rows), len(rows[0])), field.domain)
-    return bool(matrix.to_field().rank() == len(rows))
+    field, rows = _rows(automaton)
+    found: dict[Node, list[list[Any]]] = {}
+    for number in chosen:
+        found.setdefault(automaton.nodes[_bundles(automaton)[number][0].target], []).append(rows[number])
+    left = {node: iter(own) for node, own in found.items()}
+    return DomainMatrix([list(next(left[node])) for node in automaton.nodes[:inner]], (inner, inner), field.domain)
 
 
 def _matrix(automaton: Automaton, factor: Factor | None, field: CoefficientField) -> DomainMatrix:

@@ -14,18 +14,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, final
+from typing import final
 
 import sympy as sp
 
-from freeattn.model.attention import Attention
 from freeattn.model.expression import Expression, concatenate, gaussian
+from freeattn.model.inputs import InputLaw
 from freeattn.model.letters import Copies, Space, copies, space
-from freeattn.model.ties import KeyValueCorrelation
 from freeattn.theory import symbols as sym
 from freeattn.theory.word_tokens import REST, TOKENS, Tokens, Weight
 
-__all__ = ["Family", "HeadWords"]
+__all__ = ["CORRELATED", "Family", "HeadWords", "Kind"]
+
+CORRELATED = "correlated"  # values with a correlation to the keys, whatever its size
 
 OUT = space("out", sym.D_OUT)
 LATENT = space("latent", sym.RANK)
@@ -75,29 +76,65 @@ class Family:
 
 
 @final
+@dataclass(frozen=True)
+class Kind:
+    """What the words of a layer depend on: which matrices there are and how they are tied, no size.
+
+    Attributes:
+        inputs, output, families: of the layer; `square` says that n_tokens = d_model.
+        value_tie, output_tie: "none" or "key"; `CORRELATED` values.
+        latent, query_latent: whether it is shared by all heads; None without one.
+        positions, residual: whether there are any.
+        linear: whether θ₁ = θ₂, so that there is no noise.
+        scaled: whether weights or the residual branch have scales.
+    """
+
+    inputs: InputLaw
+    square: bool
+    families: tuple[Family, ...]
+    output: str
+    value_tie: str
+    output_tie: str
+    latent: bool | None
+    query_latent: bool | None
+    positions: bool
+    residual: bool
+    linear: bool
+    scaled: bool
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the output contains the values."""
+        return self.output in ("mha", "values")
+
+    @property
+    def equal_widths(self) -> bool:
+        """Whether ties make values as wide as keys."""
+        return (self.value_tie, self.output_tie) != ("none", "none")
+
+
+@final
 class HeadWords:
     """The letters of one family of heads.
 
     Args:
-        spec: the layer; only which matrices there are and how they are tied is read, no size.
+        kind: of the layer.
         tokens: its tokens.
         family: the heads.
         total_heads: the number of heads of all families.
         total_width: the width of the values of all heads.
-        scale: a factor on the variance of the output.
     """
 
     def __init__(
-        self, spec: Attention, tokens: Tokens, family: Family, total_heads: sp.Expr, total_width: sp.Expr,
-        scale: sp.Expr,
+        self, kind: Kind, tokens: Tokens, family: Family, total_heads: sp.Expr, total_width: sp.Expr
     ) -> None:
-        self._spec, self._tokens, self._family = spec, tokens, family
+        self._kind, self._tokens, self._family = kind, tokens, family
         self._output_variance = 1 / total_width
-        tied = spec.has_values and spec.tie.value != "none"
-        self._key_variance = self._output_variance if spec.tie.output == "key" else tokens.entry
+        tied = kind.has_values and kind.value_tie != "none"
+        self._key_variance = self._output_variance if kind.output_tie == "key" else tokens.entry
         self._value_variance = self._key_variance if tied else tokens.entry
-        n = sym.TOKENS
-        self._factor = scale / (n**2 * self._value_variance) if spec.has_values else scale / (n * total_heads)
+        n, scale = sym.TOKENS, sym.SCALE if kind.scaled else sp.Integer(1)
+        self._factor = scale / (n**2 * self._value_variance) if kind.has_values else scale / (n * total_heads)
 
     # Widths ------------------------------------------------------------------------------------------------------
 
@@ -105,7 +142,7 @@ class HeadWords:
     def _key_spaces(self) -> tuple[Space, ...]:
         """The latent part of a key, and the part that carries positions."""
         own = space(self._family.name("key"), self._family.symbol(sym.D_KEY))
-        return (own, POSITION) if self._spec.position_width != 0 else (own,)
+        return (own, POSITION) if self._kind.positions else (own,)
 
     @cached_property
     def key_width(self) -> sp.Expr:
@@ -124,10 +161,9 @@ class HeadWords:
     @cached_property
     def _values(self) -> tuple[Weight, ...]:
         """W^V, in pieces as wide as those of the keys where a tie asks for it."""
-        tie = self._spec.tie.value
-        if tie == "key":
+        if self._kind.value_tie == "key":
             return self._keys
-        if isinstance(tie, KeyValueCorrelation):
+        if self._kind.value_tie == CORRELATED:
             fresh = self._fresh_values((1 - sym.RHO**2) * self._value_variance)
             return tuple(sym.RHO * key + value for key, value in zip(self._keys, fresh, strict=True))
         return self._fresh_values(self._value_variance)
@@ -135,15 +171,15 @@ class HeadWords:
     def _fresh_values(self, variance: sp.Expr) -> tuple[Weight, ...]:
         """Values independent of the keys; all of them come from the latent, if there is one."""
         own = space(self._family.name("value"), self._family.symbol(sym.D_VALUE))
-        spaces = self._key_spaces if self._spec.tie.equal_widths else (own,)
+        spaces = self._key_spaces if self._kind.equal_widths else (own,)
         return tuple(self._projected(name, place, variance) for name, place in zip(("V", "VP"), spaces, strict=False))
 
     def _projected(self, name: str, columns: Space, variance: sp.Expr) -> Weight:
         """A key or value weight, through the latent if there is one."""
-        latent, owner = self._spec.latent, self._family.key_value_heads
-        if latent is None:
+        shared, owner = self._kind.latent, self._family.key_value_heads
+        if shared is None:
             return self._tokens.weight(self._family.name(name), columns, variance, owner)
-        down = self._tokens.weight("D", LATENT, self._tokens.entry, None) if latent.shared else self._tokens.weight(
+        down = self._tokens.weight("D", LATENT, self._tokens.entry, None) if shared else self._tokens.weight(
             self._family.name("D"), LATENT, self._tokens.entry, owner
         )
         spread = variance / (self._tokens.entry * sym.RANK)
@@ -151,12 +187,12 @@ class HeadWords:
 
     def _query(self, name: str, columns: Space) -> Weight:
         variance = self._factor * self._family.theta_2 / (self.key_width * self._key_variance)
-        latent, heads = self._spec.query_latent, self._family.heads
-        if latent is None:
+        shared, heads = self._kind.query_latent, self._family.heads
+        if shared is None:
             return self._tokens.weight(self._family.name(name), columns, variance, heads)
         place = space("query latent", sym.QUERY_RANK)
-        shared = "DQ" if latent.shared else self._family.name("DQ")
-        down = self._tokens.weight(shared, place, self._tokens.entry, None if latent.shared else heads)
+        down_name = "DQ" if shared else self._family.name("DQ")
+        down = self._tokens.weight(down_name, place, self._tokens.entry, None if shared else heads)
         spread = variance / (self._tokens.entry * sym.QUERY_RANK)
         return down @ gaussian(self._family.name(f"U{name}"), place, columns, spread, heads)
 
@@ -168,7 +204,7 @@ class HeadWords:
             self._query(name, place).features @ key.features.T
             for name, place, key in zip(names, self._key_spaces, self._keys, strict=False)
         ]
-        if not _linear(self._spec):
+        if not self._kind.linear:
             variance = self._factor * (self._family.theta_1 - self._family.theta_2)
             words.append(gaussian(self._family.name("W"), TOKENS, TOKENS, variance, self._family.heads))
         return reduce(add, words)
@@ -185,7 +221,7 @@ class HeadWords:
 
     def _output_maps(self, part: Space) -> tuple[Expression, ...]:
         """O_r, one piece for each piece of the values."""
-        if self._spec.tie.output == "key":
+        if self._kind.output_tie == "key":
             return tuple(key.pieces[self._tokens.parts.index(part)].T for key in self._keys)
         widths = [value.features.columns for value in self._values]
         return tuple(self._free_output(place, part) for place in widths)
@@ -206,9 +242,3 @@ class HeadWords:
     def head_sum(self) -> Expression:
         """Σ_r A_r."""
         return self._family.sum(self._attention)
-
-
-def _linear(spec: Attention) -> bool:
-    """Whether θ₁ = θ₂ exactly: then there is no noise."""
-    exact: Any = spec.scores.exact_thetas(sym.BETA, sp)
-    return exact is not None and bool(exact[0] == exact[1])

@@ -4,8 +4,11 @@
 
 One thread, warm process, medians of CPU time in milliseconds. Points are 2,000 real ones over ten decades up to the
 right edge; the complex z is 7/10 of the right edge plus 0.1i. `law` is the time of a law that was not seen before, of a
-kind that was: derivation, bands, edges and checks; `edge` is one edge, with what is done once for that many digits, of
-a law that has proved a value before. Last, medians over random layers of every kind (`robustness.py`).
+kind that was: derivation, bands, edges and checks; `all edges` is what of this remains when the equation, moments and
+atoms are known: numbers into the equation, the search for bands, their edges to double rounding, and the masses of the
+bands, which tell that none is missing; `real m` is the Stieltjes transform at the same points; `edge` is one edge, with
+what is done once for that many digits, of a law that has proved a value before. Last, medians over random layers of
+every kind (`robustness.py`).
 """
 
 from __future__ import annotations
@@ -25,12 +28,16 @@ import numpy as np
 import freeattn as fa
 from freeattn.errors import FreeattnError
 from freeattn.numerics.backends import backend
+from freeattn.numerics.exact import ExactLaw
+from freeattn.numerics.exact_words import engine_of
+from freeattn.numerics.translated import engine_of_curve
 
+EDGE_DIGITS = 20  # rounded once to a double, as by `SpectralLaw.edges`
 BACKENDS = ("numpy", "compiled")
 POINTS, DECADES = 2000, 10
 COLUMNS = (
-    "law", "densities", "real m", "m, 50 digits", "m, 500 digits", "proof of m", "edge, 50 digits", "edge, 200 digits",
-    "proof of an edge, 50 digits", "proof of an edge, 200 digits",
+    "law", "all edges", "densities", "real m", "m, 50 digits", "m, 500 digits", "proof of m",
+    "edge, 50 digits", "edge, 200 digits", "proof of an edge, 50 digits", "proof of an edge, 200 digits",
 )
 
 
@@ -67,6 +74,13 @@ def edges_of(law):
     return max(2 * len(law.edges) - sum(a == 0 for a, _ in law.edges), 1)
 
 
+def located(law):
+    """All edges of a law whose equation is known, to double rounding, found anew."""
+    exact = law._exact
+    engine = engine_of_curve(exact.curve) if isinstance(exact, ExactLaw) else engine_of(exact)
+    return engine.masses, engine.bands(EDGE_DIGITS)
+
+
 def new_edges(build, digits, proved, repeats):
     """One edge of laws whose edges were not asked for to so many digits."""
     found = []
@@ -86,8 +100,10 @@ def measured(build, repeats):
     z = 0.7 * largest + 0.1j
     law.stieltjes(x)  # what is made once for a law
     few = max(repeats // 2, 1)
+    fresh = [build(200 + k) for k in range(repeats)]
     times = (
         milliseconds(lambda k: build(1 + k).edges, repeats),
+        milliseconds(lambda k: located(fresh[k]), repeats),
         milliseconds(lambda _: law.density(x), repeats),
         milliseconds(lambda _: law.stieltjes(x), repeats),
         milliseconds(lambda k: law.stieltjes(z * (1 + k / 64), digits=50), 3 * repeats),
@@ -108,13 +124,14 @@ def random_layers(count):
         try:
             row = [milliseconds(lambda _, spec=spec: fa.law(spec).edges)]
             law = fa.law(spec)
+            row.append(milliseconds(lambda _, law=law: located(law)))
             law.certify(1j)
             row += [milliseconds(lambda _, law=law, d=d: law.edges_to(d)) / edges_of(law) for d in (50, 200)]
             row += [milliseconds(lambda _, law=law, d=d: law.certify_edges(d)) / edges_of(law) for d in (50, 200)]
             rows.append(row)
         except FreeattnError:
             refused += 1
-    columns = [name for name in COLUMNS if name == "law" or "edge" in name]
+    columns = [name for name in COLUMNS if name == "law" or "edge" in name]  # in the order of the rows
     return {name: statistics.median(row[k] for row in rows) for k, name in enumerate(columns)}, refused
 
 

@@ -235,13 +235,64 @@ def test_chords_leave_what_they_cannot_do(monkeypatch):
     panel = engine.panels[0]
     x = np.linspace(panel.map.left, panel.map.right, 102)[1:-1]
     chords = engine._equation.chords(panel)
-    rho, good = chords.density(x, panel.map.angle(x), 1e-6)
+    m, good = chords.stieltjes(x, panel.map.angle(x), 1e-6)
     assert good.mean() > 0.95
-    assert rho[good] == pytest.approx(panel.density_series(panel.map.angle(x))[good], rel=1e-8)
-    assert not chords.density(x, panel.map.angle(x), 1e-18)[1].any()
+    assert m.imag[good] / np.pi == pytest.approx(panel.density_series(panel.map.angle(x))[good], rel=1e-8)
+    assert not chords.stieltjes(x, panel.map.angle(x), 1e-18)[1].any()
     shifted = panel.map.angle(x) + 0.02  # starts that belong to other points: only roots may pass
-    rho, good = chords.density(x, shifted, 1e-6)
-    assert rho[good] == pytest.approx(engine.density(x)[good], rel=1e-9)
+    m, good = chords.stieltjes(x, shifted, 1e-6)
+    assert m.imag[good] / np.pi == pytest.approx(engine.density(x)[good], rel=1e-9)
+
+
+def test_bordered_systems_of_folds(pair):
+    """The system of an edge and its derivatives, at any real point."""
+    numpy = pair[0]
+    u, z = points(numpy, 12, True)
+    phi, gauge = points(numpy, 12, True, seed=1)[0], points(numpy, 12, True, seed=2)[0]
+    keep = rounding(numpy, u, z) < 1e3
+    assert keep.sum() > 2
+    for k in np.flatnonzero(keep):
+        both = [equation.bordered(u[k], z[k], phi[k], gauge[k]) for equation in pair]
+        for mine, theirs in zip(both[1], both[0], strict=True):
+            close(mine, theirs, np.abs(theirs).max(), 1e-9)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_points_in_gaps(name, monkeypatch):
+    """One pass gives m, its rounding and the test of a gap as the reference does; other roots do not pass."""
+    monkeypatch.setenv(VARIABLE, "compiled")
+    engine = fa.law(SPECS[name])._engine
+    left, right = engine.panels[0].map.left, engine.panels[-1].map.right
+    x = np.concatenate([-np.geomspace(1e-6, 1e3, 30), np.geomspace(1e-6, 0.99, 30) * left,
+                        right * (1 + np.geomspace(1e-3, 1e3, 30))])
+    u, good = engine._gaps.solve(x)
+    assert good.all()
+    compiled, numpy = engine.equation, TraceEquation(engine.equation.tables)
+    mine, theirs = compiled.gap_values(u, x), numpy.gap_values(u, x)
+    assert mine.good.all()
+    assert theirs.good.all()
+    assert mine.m == pytest.approx(theirs.m, rel=1e-11)
+    close(mine.error, theirs.error, tolerance=1e-6)
+    assert mine.m == pytest.approx(engine.stieltjes(x.astype(complex)).real, rel=1e-11)
+    for start in (-u, u[::-1] * 1.5):
+        assert np.array_equal(compiled.gap_values(start, x).good, numpy.gap_values(start, x).good)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 16])
+def test_inverses_of_jacobians(size):
+    """`inverted` and `real_inverse` against numpy; singular matrices are told."""
+    algebra = import_module("freeattn.numerics.compiled.algebra")
+    rng = np.random.default_rng(size)
+    matrix = rng.standard_normal((size, size)) + 1j * rng.standard_normal((size, size))
+    factors, order, inverse = matrix.copy(), np.empty(size, dtype=np.int64), np.empty_like(matrix)
+    assert algebra.decomposed(factors, order)
+    algebra.inverted(factors, order, inverse)
+    assert inverse @ matrix == pytest.approx(np.eye(size), abs=1e-11)
+    real, found = matrix.real.copy(), np.empty((size, size))
+    assert algebra.real_inverse(real, found)
+    assert found @ matrix.real == pytest.approx(np.eye(size), abs=1e-11)
+    assert not algebra.real_inverse(np.ones((size, size)) * (size > 1), found)
+    assert not algebra.real_inverse(np.full((size, size), np.nan), found)
 
 
 def test_choice(monkeypatch):

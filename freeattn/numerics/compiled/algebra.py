@@ -12,7 +12,7 @@ import numpy as np
 from freeattn.numerics.compiled.scalars import kernel, modulus, reciprocal, scaled
 from freeattn.numerics.small_inverse import BALANCING
 
-__all__ = ["decomposed", "definite", "invert", "substituted"]
+__all__ = ["decomposed", "definite", "invert", "inverted", "real_inverse", "substituted"]
 
 
 @kernel
@@ -171,6 +171,65 @@ def substituted(factors: Any, order: Any, right: Any) -> None:
 
 
 @kernel
+def inverted(factors: Any, order: Any, inverse: Any) -> None:
+    """inverse ← the inverse, from what `decomposed` leaves: `substituted` for all unit vectors at once."""
+    size = len(order)
+    for i in range(size):
+        for j in range(size):
+            inverse[i, j] = 1.0 if i == j else 0.0
+    for k in range(size):
+        place = order[k]
+        if place != k:
+            for j in range(size):
+                inverse[k, j], inverse[place, j] = inverse[place, j], inverse[k, j]
+    for k in range(size):
+        for i in range(k):
+            factor = factors[k, i]
+            if factor != 0:
+                for j in range(size):
+                    inverse[k, j] -= factor * inverse[i, j]
+    for k in range(size - 1, -1, -1):
+        for i in range(k + 1, size):
+            factor = factors[k, i]
+            if factor != 0:
+                for j in range(size):
+                    inverse[k, j] -= factor * inverse[i, j]
+        for j in range(size):
+            inverse[k, j] = inverse[k, j] * factors[k, k]
+
+
+@kernel
+def real_inverse(matrix: Any, inverse: Any) -> bool:
+    """inverse ← the inverse of a real matrix, which is overwritten; False where it is singular or not finite."""
+    size = len(matrix)
+    for i in range(size):
+        for j in range(size):
+            inverse[i, j] = 1.0 if i == j else 0.0
+    for k in range(size):
+        best, place = -1.0, k
+        for i in range(k, size):
+            if abs(matrix[i, k]) > best:
+                best, place = abs(matrix[i, k]), i
+        if not 0 < best < np.inf:
+            return False
+        if place != k:
+            for j in range(size):
+                matrix[k, j], matrix[place, j] = matrix[place, j], matrix[k, j]
+                inverse[k, j], inverse[place, j] = inverse[place, j], inverse[k, j]
+        unit = 1 / matrix[k, k]
+        for j in range(size):
+            matrix[k, j] *= unit
+            inverse[k, j] *= unit
+        for i in range(size):
+            factor = matrix[i, k]
+            if i != k and factor != 0:
+                for j in range(size):
+                    matrix[i, j] -= factor * matrix[k, j]
+                    inverse[i, j] -= factor * inverse[k, j]
+    return True
+
+
+@kernel
 def definite(matrix: Any, slack: float) -> bool:
     """Whether the least eigenvalue of the normalized symmetric matrix is above −slack: Cholesky, in place.
 
@@ -180,15 +239,17 @@ def definite(matrix: Any, slack: float) -> bool:
     for p in range(size):
         if not 0 < matrix[p, p] < np.inf:
             return False
-    unit = np.empty(size)
+    if size == 1:
+        return True
     for p in range(size):
-        unit[p] = 1 / np.sqrt(matrix[p, p])
-    for p in range(size):
+        unit = 1 / np.sqrt(matrix[p, p])
         for q in range(p):
-            matrix[p, q] = (matrix[p, q] + matrix[q, p]) / 2 * unit[p] * unit[q]
+            matrix[p, q] = (matrix[p, q] + matrix[q, p]) / 2 * unit * matrix[q, q]
             if not np.isfinite(matrix[p, q]):
                 return False
-        matrix[p, p] = 1.0 if size == 1 else 1.0 + slack
+        matrix[p, p] = unit
+    for p in range(size):
+        matrix[p, p] = 1.0 + slack
     for p in range(size):
         for q in range(p + 1):
             total = matrix[p, q]

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from freeattn.numerics.bands import PanelBand
 from freeattn.numerics.compiled.chords import Chords
+from freeattn.numerics.compiled.gaps import gap_values
 from freeattn.numerics.compiled.packed import BLOCKS, packed
-from freeattn.numerics.compiled.points import averages, bilinears, derivatives, descents, errors, roots
+from freeattn.numerics.compiled.points import averages, bilinears, borders, derivatives, descents, errors, roots
 from freeattn.numerics.dyson_tables import DysonTables
-from freeattn.numerics.trace_equation import NEWTON_STEPS, TOLERANCE, TraceEquation, Value
+from freeattn.numerics.trace_equation import NEWTON_STEPS, TOLERANCE, GapValues, Roots, TraceEquation, Value
 
 __all__ = ["CompiledEquation"]
 
@@ -60,6 +61,16 @@ class CompiledEquation(TraceEquation):
         found = self._solved(u, z, NEWTON_STEPS)
         return found.traces, found.residual <= TOLERANCE
 
+    def roots(self, u: Numbers, z: Numbers) -> Roots:
+        found = self._solved(u, z, NEWTON_STEPS)
+        return Roots(found.traces, found.residual <= TOLERANCE, self._listed(found.matrices), found.cone)
+
+    def gap_values(self, u: Real, x: Real) -> GapValues:
+        count = len(x)
+        found = GapValues(np.empty(count), np.empty(count), np.empty(count, dtype=np.bool_))
+        gap_values(self.packed, _contiguous(u), np.ascontiguousarray(x, dtype=np.float64), *found)
+        return found
+
     def in_cone(self, u: Numbers, z: Numbers) -> Mask:
         return self._solved(u, z, 1).cone
 
@@ -104,6 +115,15 @@ class CompiledEquation(TraceEquation):
         found = np.empty((len(first), self.count, self.count), dtype=np.complex128)
         bilinears(self.packed, _contiguous(first), _contiguous(second), found)
         return found if np.iscomplexobj(first) or np.iscomplexobj(second) else found.real
+
+    def bordered(self, u: Real, x: float, phi: Real, gauge: Real) -> tuple[Real, Real]:
+        size = 2 * self.count + 1
+        residual, matrix = np.empty(size), np.zeros((size, size))
+        borders(
+            self.packed, _contiguous(u), float(x), np.ascontiguousarray(phi), np.ascontiguousarray(gauge), residual,
+            matrix,
+        )
+        return residual, matrix
 
     def output_error(self, u: Numbers, z: Numbers, matrices: list[Numbers]) -> Real:
         found = np.empty(len(z))

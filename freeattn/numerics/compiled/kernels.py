@@ -26,6 +26,7 @@ __all__ = [
     "SIZES",
     "G",
     "Work",
+    "changed",
     "evaluate",
     "in_cone",
     "increasing",
@@ -34,6 +35,8 @@ __all__ = [
     "output",
     "output_bound",
     "rates",
+    "sandwiched",
+    "slope",
     "tangent",
     "workspace",
 ]
@@ -162,12 +165,18 @@ def _solve(w: Any) -> None:
 def tangent(t: Any, w: Any) -> None:
     """RIGHT ← du/dz along the branch, from G."""
     jacobian(t, w)
+    slope(t, w)
+    _solve(w)
+
+
+@kernel
+def slope(t: Any, w: Any) -> None:
+    """RIGHT ← ∂Φ/∂z, from G."""
     g, right = w.entries[G], w.unknowns[RIGHT]
     for e in range(len(right)):
         right[e] = 0.0
     for i in range(t.sections[SLOPES], t.sections[SLOPES + 1]):
         right[t.terms[i, 0]] += scaled(g[t.terms[i, 1]] * g[t.terms[i, 2]], t.values[i])
-    _solve(w)
 
 
 @kernel
@@ -207,11 +216,24 @@ def newton(t: Any, start: Any, z: complex, steps: int, w: Any, kept: Any) -> flo
 def rates(t: Any, w: Any) -> None:
     """CHANGE ← dG/dz along the branch, from G."""
     tangent(t, w)
-    g, change, product, right = w.entries[G], w.entries[CHANGE], w.entries[PRODUCT], w.unknowns[RIGHT]
-    for m in range(len(g)):
+    changed(t, w)
+
+
+@kernel
+def changed(t: Any, w: Any) -> None:
+    """CHANGE ← dG/dz, from G and du/dz in RIGHT."""
+    change, right = w.entries[CHANGE], w.unknowns[RIGHT]
+    for m in range(len(change)):
         change[m] = t.fixed[1, m]
     for i in range(t.sections[ENERGY], t.sections[ENERGY + 1]):
         change[t.terms[i, 0]] += scaled(right[t.terms[i, 1]], t.values[i])
+    sandwiched(t, w)
+
+
+@kernel
+def sandwiched(t: Any, w: Any) -> None:
+    """CHANGE ← G·CHANGE·G."""
+    g, change, product = w.entries[G], w.entries[CHANGE], w.entries[PRODUCT]
     for half in range(2):
         left, inner, found = (product, g, change) if half else (g, change, product)
         for i in range(t.sections[BLOCKS], t.sections[BLOCKS + 1]):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from freeattn.numerics.compiled.algebra import decomposed, substituted
+from freeattn.numerics.compiled.algebra import decomposed, inverted
 from freeattn.numerics.compiled.kernels import (
     ABSOLUTE,
     BOUND,
@@ -27,10 +27,11 @@ from freeattn.numerics.compiled.kernels import (
     newton,
     output_bound,
     rates,
+    sandwiched,
     tangent,
     workspace,
 )
-from freeattn.numerics.compiled.packed import PRODUCTS
+from freeattn.numerics.compiled.packed import ENERGY, PRODUCTS, SLOPES
 from freeattn.numerics.compiled.scalars import kernel, modulus, scaled
 from freeattn.numerics.trace_equation import (
     EPSILON,
@@ -43,7 +44,7 @@ from freeattn.numerics.trace_equation import (
     TOLERANCE,
 )
 
-__all__ = ["averages", "bilinears", "derivatives", "descents", "errors", "roots"]
+__all__ = ["averages", "bilinears", "borders", "derivatives", "descents", "errors", "roots"]
 
 
 @kernel
@@ -85,23 +86,48 @@ def bilinears(t: Any, left: Any, right: Any, found: Any) -> None:
 
 
 @kernel
+def borders(t: Any, u: Any, x: float, phi: Any, gauge: Any, residual: Any, matrix: Any) -> None:
+    """residual, matrix ← (F, F_u φ, ℓ·φ − 1) at one real point and its derivatives in (u, x, φ); matrix holds zeros."""
+    w, count = workspace(t, len(u)), len(u)
+    evaluate(t, u, complex(x, 0.0), w)
+    g, turned = w.entries[G], w.entries[CHANGE]
+    turned[:] = 0.0
+    for i in range(t.sections[ENERGY], t.sections[ENERGY + 1]):
+        turned[t.terms[i, 0]] += phi[t.terms[i, 1]] * t.values[i]
+    sandwiched(t, w)
+    for i in range(t.sections[PRODUCTS], t.sections[PRODUCTS + 1]):
+        row, column, left, right = t.terms[i, 0], t.terms[i, 1], t.terms[i, 2], t.terms[i, 3]
+        matrix[row, column] -= (g[left] * g[right]).real * t.values[i]
+        matrix[count + row, column] -= (g[left] * turned[right] + turned[left] * g[right]).real * t.values[i]
+    for i in range(t.sections[SLOPES], t.sections[SLOPES + 1]):
+        row, left, right = t.terms[i, 0], t.terms[i, 1], t.terms[i, 2]
+        matrix[row, count] -= (g[left] * g[right]).real * t.values[i]
+        matrix[count + row, count] -= (g[left] * turned[right] + turned[left] * g[right]).real * t.values[i]
+    residual[2 * count] = -1.0
+    for e in range(count):
+        matrix[e, e] += 1.0
+        matrix[2 * count, count + 1 + e] = gauge[e]
+        residual[2 * count] += gauge[e] * phi[e]
+        residual[e], residual[count + e] = u[e].real - w.unknowns[PHI, e].real, 0.0
+        for i in range(count):
+            matrix[count + e, count + 1 + i] = matrix[e, i]
+            residual[count + e] += matrix[e, i] * phi[i]
+
+
+@kernel
 def errors(t: Any, u: Any, z: Any, found: Any) -> None:
     """found ← how far off m may be by rounding: ε·B through the inverse Jacobian, and through the last inverses."""
     w = workspace(t, u.shape[1])
-    shift, bound, sizes, right = w.sizes[ABSOLUTE], w.sizes[BOUND], w.sizes[SIZES], w.unknowns[RIGHT]
+    shift, bound, sizes, inverse = w.sizes[ABSOLUTE], w.sizes[BOUND], w.sizes[SIZES], np.empty_like(w.matrix)
     for k in range(len(z)):
         evaluate(t, u[k], z[k], w)
         jacobian(t, w)
         regular = decomposed(w.matrix, w.order)
+        inverted(w.matrix, w.order, inverse)
         for e in range(len(shift)):
             shift[e] = 0.0 if regular else np.inf
-        for e in range(len(shift)):
             for i in range(len(shift)):
-                right[i] = 1.0 if i == e else 0.0
-            substituted(w.matrix, w.order, right)
-            for i in range(len(shift)):
-                shift[i] += modulus(right[i]) * EPSILON * bound[e] / sizes[e]
-        for e in range(len(shift)):
+                shift[e] += modulus(inverse[e, i]) * EPSILON * bound[i] / sizes[i]
             shift[e] *= sizes[e]
         found[k] = output_bound(t, w)
 
