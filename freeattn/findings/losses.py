@@ -39,4 +39,4 @@ def plot_losses(
     given = np.geomspace(_FIRST, _LAST, _POINTS) if times is None else times
     shown = numbers("times", given, positive=True).ravel()
     curves = {name: (shown, flow_loss(law, shown)) for name, law in named(laws, "laws").items()}
-    return plot_curves(curves, ax, "time t", "training loss", log="xy")
+    return plot_curves(curves, ax, "time t", "training loss", log="xy", whole=False)

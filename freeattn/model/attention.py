@@ -123,6 +123,8 @@ class Attention(ShownAsTables):
         """The fields that were given, or are not as by default."""
         shown = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "not_modelled"}
         own = {f.name: f.default for f in dataclasses.fields(self)} | {"n_kv_heads": self.n_heads}
+        if self.has_output_map:
+            own["d_out"] = self.d_model
         return f"Attention({', '.join(f'{name}={value!r}' for name, value in shown.items() if value != own[name])})"
 
     # What the layer has ------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from typing import Any
 
 from freeattn.errors import InputError, NotCoveredError
 from freeattn.model.precision import own_context
+from freeattn.model.quantities import as_integer
 
 __all__ = ["Entrywise", "FiniteRows", "Linear", "ReLU", "ScoreFunction", "Sigmoid", "Softmax", "as_scores"]
 
@@ -262,10 +263,8 @@ class FiniteRows(ScoreFunction):
         return self.scores.row_coefficient(beta, participation)
 
     def at_tokens(self, n_tokens: Any) -> ScoreFunction:
-        if isinstance(n_tokens, bool) or not isinstance(n_tokens, int) or n_tokens < 2:
-            allowed = "a number of at least 2 for finite size (a layer by ratios gets one from with_sizes)"
-            raise InputError("n_tokens", None if n_tokens is None else str(n_tokens), allowed)
-        return replace(self, n_tokens=n_tokens)
+        allowed = "a number of at least 2 for finite size (a layer by ratios gets one from with_sizes)"
+        return replace(self, n_tokens=as_integer("n_tokens", n_tokens, allowed, 2))
 
     def to_form(self) -> object:
         return {_FINITE_SIZE: self.scores.to_form()}

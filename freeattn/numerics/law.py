@@ -68,8 +68,11 @@ class SpectralLaw(ShownAsTables):
         """By its recipe (`numerics.recipes`): numbers are computed anew where a law is unpickled."""
         return importlib.import_module("freeattn.numerics.recipes").reduced(self._exact)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> SpectralLaw:
+    def __copy__(self) -> SpectralLaw:
         """The law itself: it is never changed."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SpectralLaw:
         del memo
         return self
 

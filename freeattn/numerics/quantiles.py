@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from freeattn.errors import ConvergenceError
+from freeattn.numerics.given_numbers import rounded
 
 __all__ = ["quantile_to"]
 
@@ -31,6 +32,10 @@ def quantile_to(law: _Law, level: Any, atoms: Sequence[tuple[Any, Any]], digits:
     Raises:
         ConvergenceError: when the iteration does not settle.
     """
+    return rounded(_location(law, level, atoms, digits), digits)
+
+
+def _location(law: _Law, level: Any, atoms: Sequence[tuple[Any, Any]], digits: int) -> Any:
     edges = law.edges_to(digits)
     if level == 0:
         return min([location for location, _ in atoms] + [left for left, _ in edges])
@@ -40,8 +45,12 @@ def quantile_to(law: _Law, level: Any, atoms: Sequence[tuple[Any, Any]], digits:
         upper = law.cdf(location, digits)
         if upper - weight < level <= upper:
             return location
+    rounding = level.context.mpf(10) ** (-digits)
     for low, high in edges:
-        if level < law.cdf(high, digits):
+        upper = law.cdf(high, digits)
+        if abs(level - upper) <= rounding:  # all of the mass up to a gap: the infimum is its left end
+            return high
+        if level < upper:
             return _inverted(law, level, low, high, digits)
     return edges[-1][1]
 

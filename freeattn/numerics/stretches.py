@@ -93,7 +93,6 @@ class Stretch:
         index = np.argmin(np.where(x[:, None] * self.x > 0, distance, np.inf), axis=1)
         return self.x[index], self.traces[index]
 
-
     def beside_edge(self, x: Real, start: Complex) -> Complex:
         """Starts at points between an edge and the known point next to it: u − u_e ~ i·√|x − x_e|; others as given."""
         found = start.copy()
@@ -101,7 +100,7 @@ class Stretch:
             if fold is None or not inside.any():
                 continue
             known = np.argmin(np.abs(self.x - fold.x))
-            share = ((x[inside] - fold.x) / (self.x[known] - fold.x))[:, None]
+            share = np.maximum((x[inside] - fold.x) / (self.x[known] - fold.x), 0)[:, None]  # a point may round past
             change = self.traces[known] - fold.traces
             found[inside] = fold.traces + change.real * share + 1j * change.imag * np.sqrt(share)
         return found

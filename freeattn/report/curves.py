@@ -38,15 +38,19 @@ def named(given: Mapping[str, Any] | Sequence[Any], field: str) -> dict[str, Any
 
 
 def plot_curves(
-    curves: Mapping[str, tuple[Any, Any]], ax: Any, x_name: str, y_name: str, *, log: str = "", marker: str = ""
+    curves: Mapping[str, tuple[Any, Any]], ax: Any, x_name: str, y_name: str, *, log: str = "", marker: str = "",
+    whole: bool = True,
 ) -> Any:
-    """(x, y) by name on Axes, or on those of a new figure; `log` holds the letters of logarithmic axes."""
+    """(x, y) by name on Axes, or on those of a new figure; `log` holds the letters of logarithmic axes.
+
+    A logarithmic y axis shows all points, or, where `whole` is False, the first decades of curves that fall to 0.
+    """
     ax = new_figure().axes[0] if ax is None else ax
     for number, (name, (x, y)) in enumerate(curves.items()):
         ax.plot(x, y, label=name, linewidth=LINE_WIDTH, marker=marker, markersize=3, **line_of(number))
     for axis in log:
         getattr(ax, f"set_{axis}scale")("log")
-    if "y" in log:
+    if "y" in log and not whole:
         limit_decades(ax, [value for _, y in curves.values() for value in y])
     ax.set(xlabel=x_name, ylabel=y_name)
     legend(ax)

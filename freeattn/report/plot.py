@@ -57,8 +57,8 @@ def plot_law(
     """
     values = None if sample is None else _values(sample)
     if normalized:
-        values = None if values is None else values / np.asarray(law.mean, dtype=values.dtype)
-        law = law.normalized()
+        mean, law = law.mean, law.normalized()
+        values = None if values is None else values / np.asarray(mean, dtype=values.dtype)
     log = _logarithmic([law], log)
     few = values is not None and values.size < _FEW
     view = DensityView.of(law, log, _FEW_BINS if few else _BINS)

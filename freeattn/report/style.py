@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,19 +60,23 @@ def new_figure(
         MissingExtraError: when matplotlib is not installed.
     """
     for name, count in (("rows", rows), ("columns", columns)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        if not _is_number(count, Integral) or count < 1:
             raise InputError(name, count, "a positive integer")
-    size = (
+    size: tuple[Any, Any] = (
         (ONE_COLUMN if columns == 1 else TWO_COLUMNS) if width is None else width,
         _HEIGHT * rows if height is None else height,
     )
     for name, inches in zip(("width", "height"), size, strict=True):
-        if not 0 < inches < float("inf"):
+        if not _is_number(inches, Real) or not 0 < inches < float("inf"):
             raise InputError(name, inches, "a positive number of inches")
     figure = _matplotlib_figure()(figsize=size, layout="constrained")
     for ax in figure.subplots(rows, columns, squeeze=False).flat:
         _style(ax)
     return figure
+
+
+def _is_number(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def _style(ax: Any) -> None:

@@ -99,3 +99,12 @@ def test_total_mass_of_random_layers():
         worst = max(worst, abs(total - 1))
     print(f"largest deviation of 40 masses: {worst:.1e}")
     assert worst <= 1e-12
+
+
+def test_many_digits_of_the_quantile_at_the_mass_below_a_gap():
+    """The infimum of {x : cdf(x) ≥ p} is the left end of the gap, rounded to the digits asked for."""
+    law = fa.law(attention(Fraction(1, 4)))
+    (_, left_end), (right_end, _) = law.edges_to(25)
+    found = law.quantile(Fraction(law.band_masses[0]).limit_denominator(1000), digits=25)
+    assert found.context.dps == 25
+    assert abs(found - left_end) < 1e-24 * left_end < right_end - left_end

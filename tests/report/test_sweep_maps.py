@@ -81,6 +81,8 @@ def test_one_field_is_a_line():
     (line,) = ax.get_lines()
     assert line.get_xydata().tolist() == [[key, 1000.0**key] for key in KEYS]
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    (low, high), shown = ax.get_ylim(), line.get_ydata()
+    assert low < min(shown) < max(shown) < high
     assert ax.get_legend() is None
 
 
