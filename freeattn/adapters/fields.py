@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
+from difflib import get_close_matches
 from fractions import Fraction
 from numbers import Integral, Rational
 from typing import Any
@@ -17,6 +18,7 @@ __all__ = ["Fields", "decimal_text"]
 _GREATEST_SIZE = 10**9
 _LEAST, _GREATEST = Fraction(1, 10**12), Fraction(10**12)
 _CONTEXT = Context(prec=60)  # more digits than a number in a file may have
+_ALIKE = 0.85  # of difflib: names that differ by a letter or two
 
 
 class Fields:
@@ -44,7 +46,19 @@ class Fields:
     def refuse(self, field: str, value: object, allowed: str) -> InputError:
         """The error for a field whose value is not allowed."""
         default = " (the library's default)" if field in self.defaulted else ""
-        return InputError(self.name(field), shown(value) + default, allowed)
+        is_number = allowed.startswith(("a number", "an integer"))
+        quoted = ", not a text in quotes" if isinstance(value, str) and is_number else ""
+        return InputError(self.name(field), shown(value) + default, allowed + quoted)
+
+    def assume(self, field: str, value: object) -> None:
+        """A field that the file leaves out has this value; `defaulted` says so."""
+        if field not in self._values:
+            self.defaulted[field] = f"{value}{self._alike(field)}"
+
+    def _alike(self, field: str) -> str:
+        """A field of the file that may be this one misspelled."""
+        close = get_close_matches(field, [str(name) for name in self._values], n=1, cutoff=_ALIKE)
+        return f" (the file has {shown(close[0])})" if close else ""
 
     def size(self, *names: str, optional: bool = False, least: int = 1) -> int | None:
         """A number of things, from `least` to 10⁹; None where the field is optional and not there.
@@ -56,7 +70,7 @@ class Fields:
         if value is None:
             if optional:
                 return None
-            raise InputError(self.name(field), "(missing)", allowed)
+            raise InputError(self.name(field), "(missing)", allowed + self._alike(field))
         number = _exact(value)
         if number is None or number.denominator != 1 or not least <= number <= _GREATEST_SIZE:
             raise self.refuse(field, value, allowed)
@@ -131,7 +145,7 @@ class Fields:
         defaults = [name for name in names if name in self._defaults]
         if present or not defaults:  # null in a file is no default
             return (present or list(names))[0], None
-        self.defaulted[defaults[0]] = self._defaults[defaults[0]]
+        self.assume(defaults[0], self._defaults[defaults[0]])
         return defaults[0], self._defaults[defaults[0]]
 
 

@@ -83,6 +83,8 @@ def _kv_heads(fields: Fields, family: Family, n_heads: int) -> int:
     else:
         number = fields.size(*names, optional=True) if names else None
     if number is None:
+        if names and family.rule != "falcon":
+            fields.assume(names[0], n_heads)
         return n_heads
     if n_heads % number:
         raise fields.refuse(names[0], number, f"a divisor of {family.names['n_heads'][0]} = {n_heads}")

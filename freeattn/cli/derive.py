@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import freeattn
 from freeattn.cli.files import OutputFile, output_files
+from freeattn.cli.group import say
 from freeattn.cli.options import json_option, name_option, preset_argument, spec_options
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json
@@ -74,6 +76,9 @@ def derive_command(
         derivation = freeattn.derive(layer.spec, route=route)
         text = _text(derivation, form, macros, layer.preset(preset), layer.config)
     _put(text.rstrip("\n") + "\n", files.get("-o"))
+    if macros:
+        folder = resources.files("freeattn.theory") / "data"
+        say("derive", f"LaTeX needs freeattn.sty and references.bib next to the file; they are in {folder}")
 
 
 def _form(form: str | None, as_json: bool, standalone: bool, macros: bool) -> str:

@@ -128,7 +128,10 @@ def verify_spectrum(
     return SpectrumVerification(
         law=reference, n_tokens=n, padded=n - len(given), normalized=normalized, mean_ratio=ratio, findings=findings,
         edges=(float(compared[compared > 0][0]), float(compared[-1])), outliers=outliers_of(compared, reference),
-        warnings=(*_warnings(ratio, normalized, n - len(given), n, layer), *_unresolved(table, compared, smallest)),
+        warnings=(
+            *_warnings(None if normalized else _units(spectrum, found.mean), n - len(given), n, layer),
+            *_unresolved(table, compared, smallest),
+        ),
         spectrum=compared,
     )
 
@@ -210,14 +213,35 @@ def _unresolved(table: LawTable, spectrum: Spectrum, smallest: float) -> Iterato
         )
 
 
-def _warnings(
-    ratio: float, normalized: bool, padded: int, n: int, layer: tuple[Attention, FiniteSize] | None
-) -> Iterator[str]:
-    if not normalized and not 1 - _SAME_UNITS <= ratio <= 1 / (1 - _SAME_UNITS):
-        yield (
-            f"the mean of the values is {ratio:.6g} times that of the law (root: {ratio**0.5:.6g}): if M is in other "
-            "units, multiply M accordingly, or compare mean-one forms (normalized)"
+def _units(spectrum: Spectrum, mean: float) -> str | None:
+    """Why the mean of the values is far from that of the law: the likeliest cause."""
+    ratio, n = float(spectrum.mean() / mean), len(spectrum)
+    if _near_one(ratio):
+        return None
+    far = f"the mean of the values is {ratio:.6g} times that of the law"
+    if spectrum[-1] - mean > 0.5 * abs(ratio - 1) * mean * n:
+        share = 100 * float(spectrum[-1] / spectrum.sum())
+        return f"{far}, and one value holds {share:.3g} % of their sum: is M centered, 1/n subtracted from each weight?"
+    if _near_one(float(np.mean(spectrum**2) / mean)):
+        return (
+            f"{far}, and the mean of their squares is its own: are they singular values (singular_values=True, "
+            "--singular-values)?"
         )
+    return (
+        f"{far} (root: {ratio**0.5:.6g}): if M is in other units, multiply M accordingly, or compare mean-one forms "
+        "(normalized=True, --normalized)"
+    )
+
+
+def _near_one(ratio: float) -> bool:
+    return 1 - _SAME_UNITS <= ratio <= 1 / (1 - _SAME_UNITS)
+
+
+def _warnings(
+    units: str | None, padded: int, n: int, layer: tuple[Attention, FiniteSize] | None
+) -> Iterator[str]:
+    if units:
+        yield units
     if padded:
         yield f"{padded} of {n} eigenvalues were not given and are taken as zeros (the rank of M is below n_tokens)"
     if layer is None:

@@ -301,3 +301,18 @@ def test_a_statement_says_what_a_specification_rests_on() -> None:
     given = layer.statement(layer.attention(n_tokens=512, beta=2), {"beta": 2})
     assert given["beta"] == {"value": "2", "rule": "given"}
     assert given["n_tokens"] == "max_position_embeddings = 131072"
+
+
+def test_a_field_that_is_left_out_or_misspelled_is_said():
+    llama = {"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 2}
+    assert "num_key_value_heads" not in dict(fa.read_config(llama | {"num_key_value_heads": 2}).defaulted)
+    plain = dict(fa.read_config(llama).defaulted)["num_key_value_heads"]
+    assert plain == "8"
+    assert dict(fa.read_config(llama | {"num_key_value_heds": 2}).defaulted)["num_key_value_heads"] == (
+        "8 (the file has 'num_key_value_heds')"
+    )
+    del llama["hidden_size"]
+    with pytest.raises(InputError, match=r"hidden_size.*the file has 'hiden_size'"):
+        fa.read_config(llama | {"hiden_size": 512})
+    with pytest.raises(InputError, match="not a text in quotes"):
+        fa.read_config(llama | {"hidden_size": "512"})

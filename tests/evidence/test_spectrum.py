@@ -244,3 +244,12 @@ def test_values_whose_powers_leave_the_doubles_are_refused(law, size, singular):
     for normalized in (False, True):
         with pytest.raises(fa.InputError, match="take another unit"):
             fa.verify_spectrum([size] * 192, SPEC, law=law, singular_values=singular, normalized=normalized)
+
+
+def test_a_mean_that_is_far_off_is_explained_by_its_likeliest_cause():
+    spec = fa.Attention(n_tokens=128, d_model=192, n_heads=3, d_key=64, d_value=64)
+    values = fa.sample(spec, seed=0).softmax
+    leading = np.append(np.sort(values)[1:], 60 * values.mean())
+    for given, cause in ((leading, "is M centered"), (np.sqrt(values), "singular values"), (4 * values, "other units")):
+        (first, *_) = fa.verify_spectrum(given, spec).warnings
+        assert cause in first
