@@ -309,10 +309,10 @@ def test_a_field_that_is_left_out_or_misspelled_is_said():
     plain = dict(fa.read_config(llama).defaulted)["num_key_value_heads"]
     assert plain == "8"
     assert dict(fa.read_config(llama | {"num_key_value_heds": 2}).defaulted)["num_key_value_heads"] == (
-        "8 (the file has 'num_key_value_heds')"
+        "8 (the file has num_key_value_heds)"
     )
     del llama["hidden_size"]
-    with pytest.raises(InputError, match=r"hidden_size.*the file has 'hiden_size'"):
+    with pytest.raises(InputError, match=r"hidden_size.*the file has hiden_size"):
         fa.read_config(llama | {"hiden_size": 512})
     with pytest.raises(InputError, match="not a text in quotes"):
         fa.read_config(llama | {"hidden_size": "512"})
