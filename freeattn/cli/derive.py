@@ -11,7 +11,7 @@ import click
 import freeattn
 from freeattn.cli.completion import complete_files
 from freeattn.cli.files import output_files
-from freeattn.cli.options import json_option, name_option, preset_argument, spec_options
+from freeattn.cli.options import force_option, json_option, name_option, preset_argument, spec_options
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, changed_spec, kinds_spec, typed_fields
@@ -57,7 +57,7 @@ Examples:
 @click.option("--macros", is_flag=True,
               help="LaTeX with the macros of freeattn.sty and keys of references.bib, both in freeattn/theory/data.")
 @click.option("-o", "out_file", metavar="FILE", help="Write to FILE instead of stdout.", shell_complete=complete_files)
-@click.option("--force", is_flag=True, help="Overwrite FILE when it exists.")
+@force_option
 def derive_command(
     preset: str | None, symbolic: bool, route: str | None, format: str | None, as_json: bool, standalone: bool,
     macros: bool, out_file: str | None, force: bool, **options: Any,

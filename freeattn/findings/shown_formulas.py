@@ -75,33 +75,33 @@ def parts_beside(value: Any) -> Iterator[Part]:
     raise TypeError(f"nothing is known to stand beside the formulas of {type(value).__name__}")
 
 
-@formulas_of.register
+@formulas_of.register(Derivation)
 def _(derivation: Derivation) -> Iterator[Formula]:
     return map(formula_of, telling_equations(derivation))
 
 
-@formulas_of.register
+@formulas_of.register(Law)
 def _(law: Law) -> Iterator[Formula]:
     return map(formula_of, law_equations(LawNames(law)))
 
 
-@formulas_of.register
+@formulas_of.register(Expression)
 def _(matrix: Expression) -> Iterator[Formula]:
     yield formula_of(Equation("matrix", Notation("M", "M"), words(matrix)))
 
 
-@formulas_of.register
+@formulas_of.register(AlgebraicCurve)
 def _(curve: AlgebraicCurve) -> Iterator[Formula]:
     yield Formula("curve", "", (curve.latex(),), f"{text_of(curve.expression)} = 0")
 
 
-@parts_beside.register
+@parts_beside.register(Law)
 def _(law: Law) -> Iterator[Part]:
     del law
     yield _LAW
 
 
-@parts_beside.register
+@parts_beside.register(Expression)
 def _(matrix: Expression) -> Iterator[Part]:
     letters = [letter for letter in matrix.letters if not isinstance(letter, Inclusion)]
     rows = [(str(letter), _letter_text(letter)) for letter in letters]
@@ -109,7 +109,7 @@ def _(matrix: Expression) -> Iterator[Part]:
     yield _MATRIX
 
 
-@parts_beside.register
+@parts_beside.register(AlgebraicCurve)
 def _(curve: AlgebraicCurve) -> Iterator[Part]:
     yield f"Degree {curve.degree_z} in z and {curve.degree_m} in m, {len(curve.terms)} terms"
     yield _CURVE
@@ -119,7 +119,7 @@ def _letter_text(letter: Letter | Diagonal) -> str:
     return (diagonal_row(letter) if isinstance(letter, Diagonal) else letter_row(letter)).text
 
 
-@parts_beside.register
+@parts_beside.register(Derivation)
 def _(derivation: Derivation) -> Iterator[Part]:
     unknowns = ", ".join(text_of(symbol) for symbol in derivation.unknowns)
     yield rows_table(f"Unknowns: {unknowns}", ("symbol", "what it is"), list(_meanings(derivation.system)), left=2)
