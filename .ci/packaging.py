@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from freeattn.installation.requirements import Requirement, parsed_requirements  # noqa: E402
 
+STEPS = ("build", "typing", "extras", "lowest")
 LOWEST_PYTHON = "3.10"
 TESTED_EXTRAS = ("plot", "fast", "dask", "parquet", "report")
 TEST_TOOLS = ("pytest", "hypothesis", "pytest-xdist")
@@ -284,11 +285,13 @@ def lowest(folder: Path, made: Distributions, python: str | None, versions: str 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("steps", nargs="*", choices=[[], "build", "typing", "extras", "lowest"])
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)} (default: all)")
     parser.add_argument("--python")
     parser.add_argument("--versions", choices=("lowest", "newest"), default="lowest")
     given = parser.parse_args()
-    folder, steps = given.folder.resolve(), given.steps or ["build", "typing", "extras", "lowest"]
+    folder, steps = given.folder.resolve(), given.steps or list(STEPS)
+    if unknown := [name for name in steps if name not in STEPS]:
+        parser.error(f"{', '.join(unknown)}: steps are {', '.join(STEPS)}")
     folder.mkdir(parents=True, exist_ok=True)
     made = build(folder) if "build" in steps else found(folder)
     jobs = {

@@ -69,6 +69,9 @@ def _located(
     values: Mapping[str, Any], part: str | None, model_type: str | None
 ) -> tuple[Family, str, Mapping[str, Any], str | None]:
     """The family, its name, the fields to read, and the name of the part that they stand in."""
+    for field, value in (("part", part), ("model_type", model_type)):
+        if value is not None and not isinstance(value, str):
+            raise InputError(field, shown(value), "a text, or None")
     top = Fields(values, {}).text("model_type")
     known = families().get(top) if top else None
     parts = _parts(values, known)

@@ -77,10 +77,10 @@ def verify(
     of_modules = {"n_tokens": n_tokens, "inputs": inputs, "reset": reset, "causal": causal, "rotary": rotary}
     given: dict[str, Any] = {name: value for name, value in of_modules.items() if value is not None}
     if is_module(model):
-        others = {
-            "law": law, "sizes": sizes, "of": of, "executor": executor, "workers": None if workers == 1 else workers,
-            "store": store, "finite_size": finite_size or None,
-        }
+        optional = {"law": law, "sizes": sizes, "of": of, "executor": executor, "store": store}
+        others = {name: value for name, value in optional.items() if value is not None}
+        others |= {} if workers == 1 else {"workers": workers}  # None is all cores
+        others |= {"finite_size": finite_size} if finite_size else {}
         _refuse(others, "nothing for a module")
         return verify_module(model, seed=seed, progress=progress, **count, **given)
     _refuse(given, "nothing, unless the model is a module of torch")
@@ -93,5 +93,4 @@ def verify(
 
 def _refuse(given: Mapping[str, Any], allowed: str) -> None:
     for name, value in given.items():
-        if value is not None:
-            raise InputError(name, value, allowed)
+        raise InputError(name, value, allowed)

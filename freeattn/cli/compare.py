@@ -15,7 +15,7 @@ from freeattn.cli.files import output_files
 from freeattn.cli.options import LAYER_FIELDS, axis_option, force_option, json_option, plot_option, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import build_layer
-from freeattn.cli.spec_text import short_names
+from freeattn.cli.spec_text import distinct_names
 from freeattn.cli.steps import steps_of
 from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
@@ -62,7 +62,7 @@ def compare_command(
         name: float(exact_number(name, text))
         for name, text in (("penalty", penalty), ("noise", noise), ("level", level))
     }
-    read, names = [build_layer(text, options) for text in layers], short_names(layers, with_fields=True)
+    read, names = [build_layer(text, options) for text in layers], distinct_names(layers, with_fields=True)
     with steps_of(2 * len(read)) as step:
         laws = [step(partial(freeattn.law, one.spec)) for one in read]
         found = [step(partial(freeattn.predict.summary, law, **settings)) for law in laws]

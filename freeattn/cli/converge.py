@@ -21,6 +21,7 @@ from freeattn.cli.options import (
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, table_rows, write_csv
 from freeattn.cli.spec import build_spec
+from freeattn.cli.spec_text import preset_name
 from freeattn.model.written_numbers import exact_numbers
 
 __all__ = ["converge_command"]
@@ -83,7 +84,7 @@ def converge_command(
         with files["plot"].writing() as path:
             report.save_figure(report.plot_convergence(found), path)
     if as_json:
-        click.echo(dump_json({"version": freeattn.__version__, "preset": preset, **found.to_dict()}))
+        click.echo(dump_json({"version": freeattn.__version__, "preset": preset_name(preset), **found.to_dict()}))
     else:
         click.echo(report.render(*report.convergence_tables(found, preset)), nl=False)
     context.exit(0 if found.passed else 1)

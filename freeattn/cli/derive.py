@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import freeattn
-from freeattn.cli.files import OutputFile, output_files
+from freeattn.cli.completion import complete_files
+from freeattn.cli.files import output_files
 from freeattn.cli.group import say
-from freeattn.cli.options import json_option, name_option, preset_argument, spec_options
+from freeattn.cli.options import force_option, json_option, name_option, preset_argument, spec_options
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, changed_spec, kinds_spec, typed_fields
-from freeattn.cli.spec_text import own_fields
+from freeattn.cli.spec_text import own_fields, preset_name
 from freeattn.errors import InputError
 from freeattn.model.ties import as_ties
+from freeattn.report.writing import OutputFile
 
 if TYPE_CHECKING:
     from freeattn.model.attention import Attention
@@ -56,8 +58,8 @@ Examples:
 @click.option("--standalone", is_flag=True, help="With --format latex: the same as --format document.")
 @click.option("--macros", is_flag=True,
               help="LaTeX with the macros of freeattn.sty and keys of references.bib, both in freeattn/theory/data.")
-@click.option("-o", "out_file", metavar="FILE", help="Write to FILE instead of stdout.")
-@click.option("--force", is_flag=True, help="Overwrite FILE when it exists.")
+@click.option("-o", "out_file", metavar="FILE", help="Write to FILE instead of stdout.", shell_complete=complete_files)
+@force_option
 def derive_command(
     preset: str | None, symbolic: bool, route: str | None, format: str | None, as_json: bool, standalone: bool,
     macros: bool, out_file: str | None, force: bool, **options: Any,
@@ -74,7 +76,7 @@ def derive_command(
     layer = Layer(_symbolic_spec(*own_fields(preset, options))) if symbolic else build_layer(preset, options)
     with progress_of("deriving"):
         derivation = freeattn.derive(layer.spec, route=route)
-        text = _text(derivation, form, macros, layer.preset(preset), layer.config)
+        text = _text(derivation, form, macros, preset_name(preset), layer.config)
     _put(text.rstrip("\n") + "\n", files.get("-o"))
     if macros:
         folder = resources.files("freeattn.theory") / "data"

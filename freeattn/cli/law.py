@@ -21,6 +21,7 @@ from freeattn.cli.options import (
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, law_record, write_csv
 from freeattn.cli.spec import build_layer
+from freeattn.cli.spec_text import preset_name
 from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.report.numbers import DOUBLE_DIGITS
 
@@ -75,7 +76,7 @@ def law_command(
                 picture = law.plot(log=log, normalized=normalized, title=report.law_title(layer.spec))
                 report.save_figure(picture, path)
         if as_json:
-            text = dump_json(law_record(law, layer.preset(preset), digits, layer.config, limit)) + "\n"
+            text = dump_json(law_record(law, preset_name(preset), digits, layer.config, limit)) + "\n"
         else:
             text = report.render(*report.law_tables(law, preset, digits, limit), *layer.lines)
     warn_of_dominated_rows([layer.spec])

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from freeattn.cli.completion import complete_files, complete_from, complete_spec
+from freeattn.cli.completion import complete_files, complete_from, complete_layers
 from freeattn.cli.group import STORE
 from freeattn.cli.spec import CHOICES, flag
 from freeattn.errors import InputError
@@ -125,8 +125,9 @@ def seed_option(help: str) -> _Decorator[Any]:
 
 
 def preset_argument(function: _Function) -> _Function:
-    """The optional SPEC argument, a preset or a configuration file with fields; both complete in the shell."""
-    return click.argument("preset", metavar="[SPEC]", required=False, shell_complete=complete_spec)(function)
+    """The optional SPEC argument, a preset or a configuration file with fields; all of it completes in the shell."""
+    complete = complete_layers(LAYER_FIELDS)
+    return click.argument("preset", metavar="[SPEC]", required=False, shell_complete=complete)(function)
 
 
 def spec_options(function: _Function) -> _Function:

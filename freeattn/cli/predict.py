@@ -14,15 +14,15 @@ from freeattn.cli.group import CommandGroup
 from freeattn.cli.options import json_option, preset_argument, spec_options
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, flag
+from freeattn.cli.spec_text import preset_name
 from freeattn.cli.steps import steps_of
 from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
 from freeattn.model.written_numbers import exact_number, exact_numbers
-from freeattn.report.numbers import number_text
+from freeattn.report.numbers import value_text
 
 __all__ = ["predict_command"]
 
-_SHOWN_DIGITS = 8  # in tables; JSON has all
 _LEVEL = 0.1
 _SHAPES = {
     "condition_number": "s_max/s_min",
@@ -93,7 +93,7 @@ def ridge_command(
         click.echo(dump_json({**_head(layer, preset), "gamma_out": gamma, "ridge": rows}))
         return
     lines = [
-        (*(_text(row[name]) for name in ("penalty", "noise", "degrees_of_freedom", "ridge_error")),
+        (*(value_text(row[name]) for name in ("penalty", "noise", "degrees_of_freedom", "ridge_error")),
          "best" if row["best"] else "") for row in rows
     ]
     columns = ("penalty", "noise", "degrees of freedom", "ridge error", "")
@@ -141,9 +141,9 @@ def flow_command(
         }
         click.echo(dump_json({**_head(layer, preset), **record}))
         return
-    lines = [("loss at t", _text(time), _text(loss)) for time, loss in losses]
-    lines += [("time of loss", _text(one), _text(time)) for one, time in arrivals]
-    _show(preset, layer, ("", "at", "value"), [*lines, ("plateau", "", _text(plateau))])
+    lines = [("loss at t", value_text(time), value_text(loss)) for time, loss in losses]
+    lines += [("time of loss", value_text(one), value_text(time)) for one, time in arrivals]
+    _show(preset, layer, ("", "at", "value"), [*lines, ("plateau", "", value_text(plateau))])
 
 
 @predict_command.command("shape", short_help="Condition number and effective ranks.", epilog="""\b
@@ -164,16 +164,12 @@ def shape_command(preset: str | None, as_json: bool, **options: Any) -> None:
     if as_json:
         click.echo(dump_json({**_head(layer, preset), **found}))
         return
-    lines = [(name, what, _text(found[name])) for name, what in _SHAPES.items()]
+    lines = [(name, what, value_text(found[name])) for name, what in _SHAPES.items()]
     _show(preset, layer, ("", "", "value"), lines, left=2)
 
 
 def _head(layer: Layer, preset: str | None) -> dict[str, Any]:
-    return {"version": freeattn.__version__, "preset": layer.preset(preset), **layer.record()}
-
-
-def _text(value: Any) -> str:
-    return "none" if value is None else number_text(value, _SHOWN_DIGITS)
+    return {"version": freeattn.__version__, "preset": preset_name(preset), **layer.record()}
 
 
 def _show(
@@ -181,7 +177,7 @@ def _show(
 ) -> None:
     spec = layer.spec
     size = f" at finite size: rows of {spec.n_tokens} tokens" if spec.finite_size else ""
-    betas = ", ".join(_text(beta) for beta in spec.betas)
+    betas = ", ".join(value_text(beta) for beta in spec.betas)
     of = f"output {spec.output}, n_tokens {spec.n_tokens}, beta {betas}; law of mean one{size}"
     title = f"{preset or 'Attention'}: {of}"
     notes = (*layer.lines, *report.not_modelled_lines(spec))

@@ -10,14 +10,14 @@ import click
 
 import freeattn
 from freeattn import report
-from freeattn.cli.completion import complete_layers
+from freeattn.cli.completion import complete_files, complete_layers
 from freeattn.cli.files import output_files
 from freeattn.cli.group import say
-from freeattn.cli.options import LAYER_FIELDS, count_option, json_option, spec_options
+from freeattn.cli.options import LAYER_FIELDS, count_option, force_option, json_option, seed_option, spec_options
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json
 from freeattn.cli.spec import Layer, build_layer, flag
-from freeattn.cli.spec_text import short_names
+from freeattn.cli.spec_text import distinct_names
 from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
 from freeattn.model.written_numbers import exact_number
@@ -32,17 +32,17 @@ Examples:
   freeattn report --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64 -o layer.html
 """
 _MOST_DRAWS = 1000
-_LARGEST_SEED = 2**64 - 1
 
 
 @click.command("report", epilog=_EPILOG, short_help="One HTML page: law, predictions, evidence, derivation.")
 @click.argument("layers", nargs=-1, metavar="[SPEC…]", shell_complete=complete_layers(LAYER_FIELDS))
 @spec_options
 @count_option("draws", 3, 0, _MOST_DRAWS, "Simulated draws of each layer; 0 leaves simulation out.")
-@count_option("seed", 0, 0, _LARGEST_SEED, "Of the draws.")
+@seed_option("Of the draws.")
 @click.option("--noise", metavar="X", default="0.1", show_default=True, help="Noise variance of ridge regression.")
-@click.option("-o", "out_file", metavar="FILE", help="The file to write; needs the extra 'report'.")
-@click.option("--force", is_flag=True, help="Overwrite FILE when it exists.")
+@click.option("-o", "out_file", metavar="FILE", help="The file to write; needs the extra 'report'.",
+              shell_complete=complete_files)
+@force_option
 @json_option
 def report_command(
     layers: Sequence[str], draws: int, seed: int, noise: str, out_file: str | None, force: bool, as_json: bool,
@@ -79,9 +79,8 @@ def _layers(layers: Sequence[str], options: dict[str, Any]) -> tuple[list[str], 
     """The layers and their names: "layer" for options alone, the preset or file, or all that was typed."""
     if not layers:
         return ["layer"], [build_layer(None, options)]
-    if len(set(layers)) < len(layers):
-        raise InputError("layers", " ".join(layers), "different layers")
-    return short_names(layers), [build_layer(text, options) for text in layers]
+    built = [build_layer(text, options) for text in layers]
+    return distinct_names(layers), built
 
 
 def _command(layers: Sequence[str], settings: Mapping[str, object], options: Mapping[str, Any]) -> str:

@@ -11,12 +11,13 @@ import click
 import freeattn
 from freeattn import report
 from freeattn.cli.completion import complete_from
-from freeattn.cli.files import OutputFile, output_files
+from freeattn.cli.files import output_files
 from freeattn.cli.group import say
 from freeattn.cli.options import count_option, draws_option, file_options, json_option, run_options_from, seed_option
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, table_rows, write_csv
 from freeattn.errors import InputError
+from freeattn.report.writing import OutputFile
 
 __all__ = ["reproduce_command"]
 

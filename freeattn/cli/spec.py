@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import freeattn
 from freeattn.cli.layer import COMPOUND, composed_fields, option_of
-from freeattn.cli.spec_text import is_path, is_preset, own_fields, parted_spec
+from freeattn.cli.spec_text import is_path, is_preset, own_fields
 from freeattn.errors import InputError
 from freeattn.model.written_numbers import exact_number
 
@@ -46,10 +46,6 @@ class Layer(NamedTuple):
     spec: Attention
     config: dict[str, Any] | None = None
     lines: tuple[str, ...] = ()
-
-    def preset(self, text: str | None) -> str | None:
-        """The name of the preset in a SPEC; None for a configuration file."""
-        return None if self.config or text is None else parted_spec(text)[0]
 
     def record(self) -> dict[str, Any]:
         """Specification, what it rests on and what it leaves out, JSON-ready."""

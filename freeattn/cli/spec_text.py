@@ -10,7 +10,10 @@ from typing import Any
 import freeattn
 from freeattn.errors import InputError
 
-__all__ = ["LISTS", "field_of", "is_path", "is_preset", "own_fields", "parted_spec", "short_names"]
+__all__ = [
+    "LISTS", "distinct_names", "field_of", "is_path", "is_preset", "own_fields", "parted_spec", "preset_name",
+    "short_names",
+]
 
 LISTS = ("heads", "feature_eigenvalues", "feature_weights")  # fields whose values hold commas
 _SWITCHED = {"on": True, "off": False}
@@ -41,15 +44,25 @@ def parted_spec(text: str) -> tuple[str, str]:
     return next(known, None) or next(likely, (text, ""))
 
 
+def preset_name(text: str | None) -> str | None:
+    """The name of the preset in a SPEC; None for a configuration file, or without a SPEC."""
+    name = "" if text is None else parted_spec(text)[0]
+    return name if is_preset(name) else None
+
+
 def own_fields(text: str | None, options: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:
     """The name in a SPEC, and the options with its own fields in their place.
 
     Raises:
-        InputError: for parts that are no FIELD=VALUE with a field of the layer.
+        InputError: for parts that are no FIELD=VALUE with a field of the layer, a field given twice, and a colon with
+            nothing behind it.
     """
-    name, fields = ("", "") if text is None else parted_spec(text)
-    if not fields:
+    if text is None:
+        return None, options
+    name, fields = parted_spec(text)
+    if name == text:
         return text, options
+    example = f"{name}:n_heads=6,d_key=128"
     own: dict[str, Any] = {}
     last = ""
     for part in filter(None, fields.split(",")):
@@ -59,11 +72,27 @@ def own_fields(text: str | None, options: Mapping[str, Any]) -> tuple[str | None
             own[last] += f",{part}"
             continue
         if field not in options or not equals or not value:
-            raise InputError("spec", part, f"FIELD=VALUE with a field of the layer, such as {name}:n_heads=6,d_key=128")
+            raise InputError("spec", part, f"FIELD=VALUE with a field of the layer, such as {example}")
         if isinstance(options[field], bool) and value not in _SWITCHED:
             raise InputError("spec", part, f"{field}=on or {field}=off")
+        if field in own:
+            raise InputError("spec", part, f"each field once; {field} is given twice")
         own[field], last = _SWITCHED.get(value, value), field
+    if not own:
+        raise InputError("spec", text, f"fields of the layer behind the colon, such as {example}, or {name} alone")
     return name, {**options, **own}
+
+
+def distinct_names(texts: Sequence[str], with_fields: bool = False) -> list[str]:
+    """`short_names` of layers that are shown side by side.
+
+    Raises:
+        InputError: where two have the same name, and so are the same layer.
+    """
+    names = short_names(texts, with_fields)
+    if len(set(names)) < len(names):
+        raise InputError("layers", " ".join(texts), "different layers")
+    return names
 
 
 def short_names(texts: Sequence[str], with_fields: bool = False) -> list[str]:
@@ -72,7 +101,7 @@ def short_names(texts: Sequence[str], with_fields: bool = False) -> list[str]:
     Their own fields follow if they are asked for, or where names do not tell layers apart.
     """
     parted = [parted_spec(text) for text in texts]
-    paths = {name: Path(name).parts for name, _ in parted if is_path(name)}
+    paths = {name: Path(os.path.normpath(name)).parts for name, _ in parted if is_path(name)}
     short = {name: name for name, _ in parted}
     for name, parts in paths.items():
         others = [other for other in paths.values() if other != parts]

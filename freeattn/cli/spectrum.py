@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 import freeattn
+from freeattn.cli.completion import complete_files
 from freeattn.cli.spec import flag
 from freeattn.errors import InputError
 
@@ -40,7 +41,7 @@ def spectrum_options(function: _Function) -> _Function:
     """--spectrum and what goes with it."""
     function = click.option("--normalized", is_flag=True, help=_NORMALIZED)(function)
     function = click.option("--singular-values", is_flag=True, help=_SINGULAR)(function)
-    return click.option("--spectrum", metavar="FILE", help=_SPECTRUM)(function)
+    return click.option("--spectrum", metavar="FILE", help=_SPECTRUM, shell_complete=complete_files)(function)
 
 
 def given_spectrum(

@@ -10,8 +10,8 @@ import click
 
 import freeattn
 from freeattn import report
-from freeattn.cli.completion import complete_grid
-from freeattn.cli.files import OutputFile, output_files
+from freeattn.cli.completion import complete_files, complete_grid
+from freeattn.cli.files import output_files
 from freeattn.cli.grids import layers, read_grid, read_records
 from freeattn.cli.group import say
 from freeattn.cli.options import (
@@ -27,8 +27,10 @@ from freeattn.cli.options import (
 )
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, write_csv
+from freeattn.cli.spec_text import preset_name
 from freeattn.cli.warnings import warn_of_dominated_rows
 from freeattn.errors import InputError
+from freeattn.report.writing import OutputFile
 
 __all__ = ["sweep_command"]
 
@@ -56,14 +58,16 @@ _DEFAULT = ("mean", "edges", "atom")
 @spec_options
 @click.option("--over", multiple=True, metavar="FIELD=VALUES", shell_complete=complete_grid(LAYER_FIELDS),
               help="A,B,… or FIRST:LAST:STEP; all combinations.")
-@click.option("--records", metavar="FILE", help="In place of --over: a CSV file of combinations, fields in line one.")
+@click.option("--records", metavar="FILE", shell_complete=complete_files,
+              help="In place of --over: a CSV file of combinations, fields in line one.")
 @click.option("--quantity", multiple=True, metavar="NAME[:ARG=X,…]", help="What is told (default: mean, edges, atom).")
 @draws_option(0, 0, "Simulated draws for each layer, compared with its law as by verify.")
 @seed_option("Of the draws; the same for each layer.")
 @run_options
 @json_option
-@click.option("--csv", metavar="FILE", help="Write the table.")
-@click.option("--parquet", metavar="FILE", help="Write the table (needs the extra 'parquet').")
+@click.option("--csv", metavar="FILE", help="Write the table.", shell_complete=complete_files)
+@click.option("--parquet", metavar="FILE", help="Write the table (needs the extra 'parquet').",
+              shell_complete=complete_files)
 @plot_option("Draw one column: a line over one field, a map over two; png, pdf or svg (needs the extra 'plot').")
 @click.option("--plot-column", metavar="NAME", help="The column drawn (default: the first of the first quantity).")
 @force_option
@@ -105,7 +109,7 @@ def sweep_command(
         say("note", f"{len(table.errors)} of {len(table.rows)} combinations {has} an error; the column error tells it")
     _write_tables(files, table)
     if as_json:
-        click.echo(dump_json({"version": freeattn.__version__, "preset": preset, **table.to_dict()}))
+        click.echo(dump_json({"version": freeattn.__version__, "preset": preset_name(preset), **table.to_dict()}))
     else:
         click.echo(report.render(_table(table, preset)), nl=False)
     failed = len(table.errors) == len(table.rows)

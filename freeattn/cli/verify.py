@@ -23,6 +23,7 @@ from freeattn.cli.options import (
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, table_rows, write_csv
 from freeattn.cli.spec import build_layer
+from freeattn.cli.spec_text import preset_name
 from freeattn.cli.spectrum import given_spectrum, spectrum_options
 
 __all__ = ["verify_command"]
@@ -93,7 +94,7 @@ def verify_command(
             title = report.law_title(layer.spec, 0 if given else len(spectra))
             report.save_figure(compared.plot(sample=spectra, log=log, title=title), path)
     if as_json:
-        source = {"version": freeattn.__version__, "preset": layer.preset(preset), "config": layer.config}
+        source = {"version": freeattn.__version__, "preset": preset_name(preset), "config": layer.config}
         click.echo(dump_json({**source, **verification.to_dict()}))
     elif given is not None:
         click.echo(report.render(*report.spectrum_tables(verification, given.name), *layer.lines), nl=False)

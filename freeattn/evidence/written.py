@@ -1,4 +1,4 @@
-"""Verifications as plain text: one line for each statistic, and the verdict; values as data."""
+"""Results written out: rows of statistics as plain text, the verdict on them, dataclasses as JSON-ready records."""
 
 from __future__ import annotations
 

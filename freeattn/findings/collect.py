@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from freeattn import __version__
 from freeattn.errors import InputError
+from freeattn.evidence.weights import named_seed
 from freeattn.findings.derivations import derived
 from freeattn.findings.laws import density_data, law_facts, spike_of
 from freeattn.findings.layers import architecture_facts
@@ -21,6 +21,7 @@ from freeattn.findings.simulations import MOST_ENTRIES, sentence, simulation
 from freeattn.model.attention import Attention
 from freeattn.model.quantities import as_integer
 from freeattn.numerics.limiting import law as limiting_law
+from freeattn.predict.inputs import exact_number
 from freeattn.report.data import LayerData, ReportData
 from freeattn.report.html import HtmlReport, html_of
 
@@ -67,28 +68,27 @@ def collect(
     command: str | None = None, notes: Mapping[str, Sequence[str]] | None = None, progress: Progress | None = None,
 ) -> ReportData:
     """The values of a report; arguments and errors are those of `html_report`, and no extra is needed."""
-    called = _checked(specs, names, draws, noise)
+    called = _names(specs, names)
+    draws, seed = as_integer("draws", draws, "an integer ≥ 0", 0), named_seed(seed)
+    variance = float(exact_number("noise", noise))
     sentences, parts = notes or {}, Parts(progress, len(specs) * (draws + _PARTS))
     layers = tuple(
-        _layer(spec, name, draws, seed, float(noise), tuple(sentences.get(name, ())), MOST_ENTRIES / len(specs), parts)
+        _layer(spec, name, draws, seed, variance, tuple(sentences.get(name, ())), MOST_ENTRIES / len(specs), parts)
         for spec, name in zip(specs, called, strict=True)
     )
     return ReportData(
-        layers, __version__, command or _python_line(called, draws, seed, noise), draws, seed, float(noise),
+        layers, __version__, command or _python_line(called, draws, seed, variance), draws, seed, variance,
         _versions(), _date(),
     )
 
 
-def _checked(specs: Sequence[object], names: Sequence[str] | None, draws: object, noise: Any) -> tuple[str, ...]:
-    """The names of the layers, once everything is of the right kind."""
+def _names(specs: Sequence[object], names: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of the layers, once these are of the right kind."""
     if not 1 <= len(specs) <= MOST_LAYERS:
         raise InputError("specs", f"{len(specs)} layers", f"1 to {MOST_LAYERS} layers")
     for spec in specs:
         if not isinstance(spec, Attention):
             raise InputError("specs", spec, "an Attention")
-    draws = as_integer("draws", draws, "an integer ≥ 0", 0)
-    if not float(noise) > 0:
-        raise InputError("noise", noise, "a positive number")
     if names is None:
         return _distinct([getattr(spec, "name", None) or "layer" for spec in specs])
     if len(names) != len(specs) or len(set(names)) != len(specs) or not all(names):

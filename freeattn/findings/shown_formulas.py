@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import singledispatch
 from typing import Any
 
 from freeattn.findings.derivations import formula_of
@@ -12,6 +14,7 @@ from freeattn.report.data import Formula
 from freeattn.report.mathml import display_latex
 from freeattn.report.notebook import Folded, Part, html_of_parts
 from freeattn.report.tables import rows_table
+from freeattn.theory.algebraic_curve import AlgebraicCurve
 from freeattn.theory.derivation import Derivation
 from freeattn.theory.formulas import law_equations
 from freeattn.theory.law_names import LawNames
@@ -22,7 +25,7 @@ from freeattn.theory.system import ScalarSystem
 from freeattn.theory.telling import telling_equations
 from freeattn.theory.transforms import Law
 
-__all__ = ["html_of", "latex_of"]
+__all__ = ["formulas_of", "html_of", "latex_of", "parts_beside"]
 
 _DERIVATION = "Of a derivation: text(), latex(), equations, unknowns, moments(k), polynomial(), curve(), to_python()"
 _LAW = "Of a law of the algebra: fa.law(μ) for its numbers, fa.derive(μ) for its equation, moments(k)"
@@ -31,19 +34,21 @@ _CURVE = "Of a curve: discriminant, branch_points, evaluate(z, m), residual(z, m
 _LONGEST = 4000  # characters of LaTeX that a notebook should draw
 _NEW_LINE = r" \\ "
 _GATHERED = r"\begin{{gathered}} {} \end{{gathered}}"
+# A sign of a script with nothing behind it, or with a second one.
+_NO_SCRIPT = re.compile(r"[\^_]\s*(?:[\^_&})+=-]|$)|\^[^{}\\\s]\s*\^")
 _NOT_IN_NAMES = set('\\$%#&<>"`')  # in a name of a user these would be commands or tags
 
 
 def html_of(value: Any) -> str:
     """Formulas, and what belongs to them, as HTML; in plain text where they cannot be set."""
-    formulas = tuple(_formulas(value))
+    formulas = tuple(formulas_of(value))
     shown: tuple[Part, ...] = formulas if _can_be_set(formulas) else tuple(_shortened(one.text) for one in formulas)
-    return html_of_parts((*shown, *_beside(value)))
+    return html_of_parts((*shown, *parts_beside(value)))
 
 
 def latex_of(value: Any) -> str | None:
     """The formulas as one displayed equation, each on a line of its own; None where they cannot be set."""
-    formulas = tuple(_formulas(value))
+    formulas = tuple(formulas_of(value))
     if not _can_be_set(formulas):
         return None
     lines = [display_latex(formula) for formula in formulas]
@@ -54,44 +59,72 @@ def _can_be_set(formulas: tuple[Formula, ...]) -> bool:
     """Not too long, and without names that are no names in LaTeX."""
     whole = "".join(display_latex(formula) for formula in formulas)
     named = set().union(*(formula.text for formula in formulas))
-    return len(whole) <= _LONGEST and not named & _NOT_IN_NAMES and whole.count("{") == whole.count("}")
+    broken = whole.count("{") != whole.count("}") or _NO_SCRIPT.search(whole)
+    return len(whole) <= _LONGEST and not named & _NOT_IN_NAMES and not broken
 
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _formulas(value: Any) -> Iterator[Formula]:
-    if isinstance(value, Derivation):
-        yield from map(formula_of, telling_equations(value))
-    elif isinstance(value, Law):
-        yield from map(formula_of, law_equations(LawNames(value)))
-    elif isinstance(value, Expression):
-        yield formula_of(Equation("matrix", Notation("M", "M"), words(value)))
-    else:
-        yield Formula("curve", "", (value.latex(),), f"{text_of(value.expression)} = 0")
+@singledispatch
+def formulas_of(value: Any) -> Iterator[Formula]:
+    """The formulas of a value, by its class."""
+    raise TypeError(f"no formulas are known of {type(value).__name__}")
 
 
-def _beside(value: Any) -> Iterator[Part]:
-    if isinstance(value, Derivation):
-        yield from _derivation(value)
-    elif isinstance(value, Law):
-        yield _LAW
-    elif isinstance(value, Expression):
-        letters = [letter for letter in value.letters if not isinstance(letter, Inclusion)]
-        rows = [(str(letter), _letter_text(letter)) for letter in letters]
-        yield rows_table(f"M: {value.rows} × {value.columns}", ("letter", "what it is"), rows, left=2)
-        yield _MATRIX
-    else:
-        yield f"Degree {value.degree_z} in z and {value.degree_m} in m, {len(value.terms)} terms"
-        yield _CURVE
+@singledispatch
+def parts_beside(value: Any) -> Iterator[Part]:
+    """What stands below the formulas of a value, by its class."""
+    raise TypeError(f"nothing is known to stand beside the formulas of {type(value).__name__}")
+
+
+@formulas_of.register(Derivation)
+def _(derivation: Derivation) -> Iterator[Formula]:
+    return map(formula_of, telling_equations(derivation))
+
+
+@formulas_of.register(Law)
+def _(law: Law) -> Iterator[Formula]:
+    return map(formula_of, law_equations(LawNames(law)))
+
+
+@formulas_of.register(Expression)
+def _(matrix: Expression) -> Iterator[Formula]:
+    yield formula_of(Equation("matrix", Notation("M", "M"), words(matrix)))
+
+
+@formulas_of.register(AlgebraicCurve)
+def _(curve: AlgebraicCurve) -> Iterator[Formula]:
+    yield Formula("curve", "", (curve.latex(),), f"{text_of(curve.expression)} = 0")
+
+
+@parts_beside.register(Law)
+def _(law: Law) -> Iterator[Part]:
+    del law
+    yield _LAW
+
+
+@parts_beside.register(Expression)
+def _(matrix: Expression) -> Iterator[Part]:
+    letters = [letter for letter in matrix.letters if not isinstance(letter, Inclusion)]
+    rows = [(str(letter), _letter_text(letter)) for letter in letters]
+    yield rows_table(f"M: {matrix.rows} × {matrix.columns}", ("letter", "what it is"), rows, left=2)
+    yield _MATRIX
+
+
+@parts_beside.register(AlgebraicCurve)
+def _(curve: AlgebraicCurve) -> Iterator[Part]:
+    yield f"Degree {curve.degree_z} in z and {curve.degree_m} in m, {len(curve.terms)} terms"
+    yield _CURVE
 
 
 def _letter_text(letter: Letter | Diagonal) -> str:
     return (diagonal_row(letter) if isinstance(letter, Diagonal) else letter_row(letter)).text
 
 
-def _derivation(derivation: Derivation) -> Iterator[Part]:
+@parts_beside.register(Derivation)
+def _(derivation: Derivation) -> Iterator[Part]:
     unknowns = ", ".join(text_of(symbol) for symbol in derivation.unknowns)
     yield rows_table(f"Unknowns: {unknowns}", ("symbol", "what it is"), list(_meanings(derivation.system)), left=2)
     if derivation.values:

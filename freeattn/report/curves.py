@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from freeattn.errors import InputError
-from freeattn.report.style import COLOURS, LINE_WIDTH, LINES, legend, new_figure
+from freeattn.report.style import COLOURS, LINE_WIDTH, LINES, axes_of, legend
 
 __all__ = ["limit_decades", "line_of", "named", "plot_curves"]
 
@@ -45,7 +45,7 @@ def plot_curves(
 
     A logarithmic y axis shows all points, or, where `whole` is False, the first decades of curves that fall to 0.
     """
-    ax = new_figure().axes[0] if ax is None else ax
+    ax = axes_of(ax)
     for number, (name, (x, y)) in enumerate(curves.items()):
         ax.plot(x, y, label=name, linewidth=LINE_WIDTH, marker=marker, markersize=3, **line_of(number))
     for axis in log:

@@ -49,9 +49,16 @@ def _html(part: Part, convert: Callable[..., str] | None) -> str:
         summary, text = escape(part.summary), escape(part.text)
         return f"<details {_PLAIN}><summary>{summary}</summary><pre>{text}</pre></details>"
     if isinstance(part, Formula):
-        written = escape(f"$${display_latex(part)}$$") if convert is None else display_formula(convert, part)
-        return f'<div style="overflow: auto hidden; margin: 0.5em 0">{written}</div>'
+        return _formula(part, convert)
     return f"<p {_PLAIN}>{_words(part)}</p>"
+
+
+def _formula(formula: Formula, convert: Callable[..., str] | None) -> str:
+    try:
+        written = escape(f"$${display_latex(formula)}$$") if convert is None else display_formula(convert, formula)
+    except Exception:  # latex2mathml's errors have no common class: a name such as "x^" is no LaTeX
+        return f"<p {_PLAIN}>{escape(formula.text)}</p>"
+    return f'<div style="overflow: auto hidden; margin: 0.5em 0">{written}</div>'
 
 
 def _table(table: Table) -> Iterator[str]:

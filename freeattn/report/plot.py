@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from freeattn.errors import InputError
 from freeattn.report.curves import line_of, named
 from freeattn.report.grid import DensityView, cdf_curve, law_grid
-from freeattn.report.style import COLOURS, LINE_WIDTH, MUTED, legend, new_figure, set_title
+from freeattn.report.style import COLOURS, LINE_WIDTH, MUTED, axes_of, legend, set_title
 
 __all__ = ["law_title", "plot_law", "plot_laws"]
 
@@ -62,7 +62,7 @@ def plot_law(
     log = _logarithmic([law], log)
     few = values is not None and values.size < _FEW
     view = DensityView.of(law, log, _FEW_BINS if few else _BINS)
-    ax = new_figure().axes[0] if ax is None else ax
+    ax = axes_of(ax)
     if title:
         set_title(ax, title)
     for left, right in law.edges:
@@ -104,7 +104,7 @@ def plot_laws(
     chosen = {name: law.normalized() if normalized else law for name, law in named(laws, "laws").items()}
     log = _logarithmic(list(chosen.values()), log)
     views = [DensityView.of(law, log, _BINS) for law in chosen.values()]
-    ax = new_figure().axes[0] if ax is None else ax
+    ax = axes_of(ax)
     low, high = min(float(view.bins[0]) for view in views), max(float(view.bins[-1]) for view in views)
     curves, tops = [], []
     for k, (name, view) in enumerate(zip(chosen, views, strict=True)):
@@ -128,7 +128,8 @@ def plot_laws(
 def law_title(spec: Any, draws: int = 0) -> str:
     """One line about a layer, and how many draws are shown; without what it does not have."""
     betas = ", ".join(f"{float(beta):g}" for beta in spec.betas)
-    parts = [spec.name or "", spec.output, f"n = {spec.n_tokens}" if spec.n_tokens else "", f"β = {betas}"]
+    name = (spec.name or "").replace("$", r"\$")  # of a file: a dollar in it starts no formula
+    parts = [name, spec.output, f"n = {spec.n_tokens}" if spec.n_tokens else "", f"β = {betas}"]
     parts += ["finite size" if spec.finite_size else "", f"{draws} draw{'' if draws == 1 else 's'}" if draws else ""]
     return ", ".join(part for part in parts if part)
 

@@ -19,10 +19,11 @@ from freeattn.errors import InputError, MissingExtraError
 from freeattn.report.writing import write_file
 
 __all__ = [
-    "COLOURS", "LINES", "LINE_WIDTH", "MUTED", "ONE_COLUMN", "TWO_COLUMNS", "check_plot_file", "legend", "new_figure",
-    "save_figure", "set_title", "small_text",
+    "COLOURS", "LINES", "LINE_WIDTH", "MUTED", "ONE_COLUMN", "TWO_COLUMNS", "axes_of", "check_plot_file", "legend",
+    "new_figure", "save_figure", "set_title", "small_text",
 ]
 
+_MOST_PANELS = 20  # in a row or column
 ONE_COLUMN, TWO_COLUMNS = 3.4, 7.0  # inches: widths of figures in journals of two columns
 _HEIGHT = 2.4  # inches of one row of panels
 _TEXT = 8.0  # points, of the names of axes
@@ -60,8 +61,8 @@ def new_figure(
         MissingExtraError: when matplotlib is not installed.
     """
     for name, count in (("rows", rows), ("columns", columns)):
-        if not _is_number(count, Integral) or count < 1:
-            raise InputError(name, count, "a positive integer")
+        if not _is_number(count, Integral) or not 1 <= count <= _MOST_PANELS:
+            raise InputError(name, count, f"an integer from 1 to {_MOST_PANELS}")
     size: tuple[Any, Any] = (
         (ONE_COLUMN if columns == 1 else TWO_COLUMNS) if width is None else width,
         _HEIGHT * rows if height is None else height,
@@ -73,6 +74,19 @@ def new_figure(
     for ax in figure.subplots(rows, columns, squeeze=False).flat:
         _style(ax)
     return figure
+
+
+def axes_of(ax: Any) -> Any:
+    """The Axes that a caller gave, or those of a new figure.
+
+    Raises:
+        InputError: for anything but Axes of x and y.
+    """
+    if ax is None:
+        return new_figure().axes[0]
+    if getattr(ax, "name", None) != "rectilinear":
+        raise InputError("ax", ax, "Axes of matplotlib with x and y, such as fa.new_figure().axes[0]")
+    return ax
 
 
 def _is_number(value: object, kind: type) -> bool:
@@ -140,7 +154,11 @@ def save_figure(picture: Any, path: str | os.PathLike[str], *, force: bool = Fal
         raise InputError("picture", picture, "a Figure or Axes of matplotlib")
     suffix, content = Path(path).suffix.lower(), io.BytesIO()
     with _settings_of_files():
-        figure.savefig(content, format=suffix[1:], dpi=_DOTS_PER_INCH, metadata=_WITHOUT_DATE[suffix])
+        try:
+            figure.savefig(content, format=suffix[1:], dpi=_DOTS_PER_INCH, metadata=_WITHOUT_DATE[suffix])
+        except ValueError as error:
+            reason, allowed = str(error).strip().splitlines()[-1], r"labels that matplotlib can set; a dollar sign is \$"
+            raise InputError("picture", reason, allowed) from None
     write_file(path, content.getvalue(), force)
 
 

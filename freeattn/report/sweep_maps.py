@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from freeattn.errors import InputError
 from freeattn.report.curves import plot_curves
-from freeattn.report.style import MUTED, new_figure, small_text
+from freeattn.report.style import MUTED, axes_of, small_text
 
 __all__ = ["plot_sweep"]
 
@@ -73,7 +73,7 @@ def plot_sweep(
         ax = plot_curves({"": (across.places, cells[0])}, ax, x, quantity, log="y" if log else "", marker="o")
         _ticks(ax.xaxis, across)
         return ax
-    ax = new_figure().axes[0] if ax is None else ax
+    ax = axes_of(ax)
     _draw_map(ax, quantity, across, along, cells, log)
     return ax
 

@@ -136,6 +136,7 @@ def test_verify_takes_modules_too():
 
 @pytest.mark.parametrize(("fields", "field"), [
     ({"law": 1}, "law"), ({"sizes": {}}, "sizes"), ({"of": "gram"}, "of"), ({"workers": 2}, "workers"),
+    ({"workers": None}, "workers"),
     ({"store": "a.db"}, "store"), ({"finite_size": True}, "finite_size"), ({}, "n_tokens"),
 ])
 def test_arguments_of_layers_are_refused_for_modules(fields, field):

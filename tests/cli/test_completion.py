@@ -15,6 +15,12 @@ from freeattn.cli.completion import _WholeWords
 PROGRAM = f'#!/bin/sh\nexec "{sys.executable}" -m freeattn "$@"\n'
 
 
+SPECS = (
+    ("law",), ("derive",), ("verify",), ("converge",), ("sweep",), ("report",), ("compare",),
+    ("predict", "ridge"), ("predict", "flow"), ("predict", "shape"),
+)  # commands that take a SPEC
+
+
 def offered(*words):
     """Values offered for the last word, and the kind of completion."""
     complete = ShellComplete(commands, {}, "freeattn", "_FREEATTN_COMPLETE")
@@ -35,6 +41,7 @@ def offered(*words):
         (("sweep", "bert-base", "--over", "output=mha,val"), ["output=mha,values"]),
         (("compare", "bert-base", "bert-large:d_va"), ["bert-large:d_value="]),
         (("report", "bert-base:n_heads=6,tie=key-value-"), ["bert-base:n_heads=6,tie=key-value-output"]),
+        *(((*command, "bert-base:n_h"), ["bert-base:n_heads="]) for command in SPECS),
         (("reproduce", "fig-3"), ["fig-3a", "fig-3b"]),
         (("architectures", "gpt2-m"), ["gpt2-medium"]),
     ],
@@ -44,7 +51,11 @@ def test_words(words, values):
 
 
 @pytest.mark.parametrize(
-    "words", [("law", "./conf"), ("law", "--csv", ""), ("verify", "--store", "draws"), ("compare", "path/to")]
+    "words", [
+        ("law", "./conf"), ("law", "--csv", ""), ("verify", "--store", "draws"), ("compare", "path/to"),
+        ("report", "-o", "a"), ("derive", "-o", ""), ("verify", "--spectrum", "e"),
+        *(("sweep", option, "x") for option in ("--csv", "--parquet", "--records", "--plot")),
+    ]
 )
 def test_files(words):
     assert offered(*words) == ([words[-1]], {"file"})

@@ -1,11 +1,14 @@
 """Files appear whole or not at all."""
 
+import errno
 import os
+from pathlib import Path
 
 import pytest
 
-from freeattn.cli.files import OutputFile, output_files
+from freeattn.cli.files import output_files
 from freeattn.errors import InputError
+from freeattn.report.writing import OutputFile, write_file
 
 
 def test_a_failing_block_leaves_nothing(tmp_path):
@@ -57,6 +60,40 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path):
     assert target.read_text() == "theirs"
 
 
+def full(path):
+    path.write_text("half")
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def write_full(file):
+    with file.writing() as path:
+        full(path)
+
+
+def test_what_the_system_refuses_names_the_option_and_its_file(tmp_path):
+    target = tmp_path / "x.csv"
+    target.write_text("old")
+    with pytest.raises(InputError, match=r"csv = .*x\.csv' is not allowed; .*\(No space left") as caught:
+        write_full(OutputFile("csv", str(target), force=True))
+    assert isinstance(caught.value.__cause__, OSError)
+    assert [entry.read_text() for entry in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_writer_that_has_a_temporary_name_of_its_own_names_the_option_too(tmp_path, monkeypatch):
+    target = tmp_path / "x.svg"
+    monkeypatch.setattr(Path, "write_bytes", lambda path, _: full(path))
+
+    def save():
+        with OutputFile("plot", str(target)).writing() as path:
+            write_file(path, b"<svg/>")
+
+    with pytest.raises(InputError) as caught:
+        save()
+    assert (caught.value.field, caught.value.value) == ("plot", str(target))
+    assert "No space left" in caught.value.allowed
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_link_stays_a_link(tmp_path):
     real, link = tmp_path / "real.csv", tmp_path / "link.csv"
     real.write_text("old")
@@ -82,6 +119,15 @@ def test_a_closed_folder_is_refused(tmp_path):
             OutputFile("csv", str(tmp_path / "x.csv")).check()
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_what_is_no_name_is_refused_and_force_is_named_as_on_the_command_line(tmp_path):
+    for name in ("", "-"):
+        with pytest.raises(InputError, match="the name of a file"):
+            output_files(False, {"csv": name})
+    (tmp_path / "x.csv").write_text("old")
+    with pytest.raises(InputError, match=r"\(or --force\)"):
+        output_files(False, {"csv": str(tmp_path / "x.csv")})
 
 
 def test_files_that_were_not_asked_are_left_out(tmp_path):

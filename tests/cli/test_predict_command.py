@@ -96,3 +96,9 @@ def test_refusals(run, arguments, text):
     outcome = run(*arguments)
     assert outcome.code == 2
     assert text in outcome.line
+
+
+def test_predict_and_compare_write_numbers_alike(run):
+    assert "beta 1/3; law" in run("predict", "shape", *BERT, "--beta", "1/3").out
+    table = run("compare", *BERT, "bert-large", "--beta", "1/3").out
+    assert ["beta", "1/3", "1/3"] in [line.split() for line in table.splitlines()]

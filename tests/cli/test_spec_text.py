@@ -7,7 +7,7 @@ import json
 import pytest
 
 import freeattn
-from freeattn.cli.spec_text import own_fields, parted_spec, short_names
+from freeattn.cli.spec_text import own_fields, parted_spec, preset_name, short_names
 
 CONFIG = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 32, "initializer_range": 0.1}
 OWN = "bert-base:n_heads=6,d-key=128,d_value=128,n_tokens=64"
@@ -25,13 +25,15 @@ def test_every_command_takes_fields_of_the_layer(run, command, wide):
     outcome = run(*command, OWN, "--json")
     assert outcome.code == 0
     assert freeattn.Attention.from_dict(outcome.json["source" if command == ("derive",) else "spec"]) == wide
-    assert outcome.json.get("preset", "bert-base") == "bert-base"
+    assert outcome.json["preset"] == "bert-base"
 
 
 def test_converge_and_sweep_take_them(run, wide):
     record = run("converge", OWN, "--sizes", "32,64", "--draws", 2, "--json").json
+    assert record["preset"] == "bert-base"
     assert freeattn.Attention.from_dict(record["spec"]) == wide
     table = run("sweep", OWN, "--over", "beta=0.5,1", "--quantity", "mean", "--json").json
+    assert table["preset"] == "bert-base"
     assert [row["mean"] for row in table["rows"]] == [freeattn.law(wide.replace(beta=b)).mean for b in (0.5, 1)]
     assert "over = d_key" in run("sweep", OWN, "--over", "d_key=64,128").line
 
@@ -58,7 +60,42 @@ def test_of_files(run, tmp_path):
     assert parted_spec(f"{odd}:n_tokens=16") == (str(odd), "n_tokens=16")
 
 
+@pytest.mark.parametrize("command", [
+    ("law",), ("predict", "shape"), ("verify", "--draws", 1), ("derive",), ("derive", "--symbolic"),
+    ("converge", "--sizes", "16,32", "--draws", 2), ("sweep", "--over", "beta=1", "--quantity", "mean"),
+])
+def test_a_file_is_no_preset(run, tmp_path, command):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIG), encoding="utf-8")
+    arguments = (path,) if "--symbolic" in command else (path, "--n-tokens", 16)
+    assert run(*command, *arguments, "--json").json["preset"] is None
+
+
+def test_names_of_presets():
+    given = (None, "bert-base", OWN, "./config.json", "config.json:beta=2")
+    assert [preset_name(text) for text in given] == [None, "bert-base", "bert-base", None, None]
+
+
+@pytest.mark.parametrize("command", ["compare", "report"])
+@pytest.mark.parametrize("pair", [
+    ("bert-base", "bert-base"), ("bert-base:beta=2", "bert-base:beta=2"), ("config.json", "./config.json"),
+    ("config.json:beta=2", "a/../config.json:beta=2"),
+])
+def test_the_same_layer_twice_is_refused(run, tmp_path, monkeypatch, command, pair):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    given = ("-o", "page.html") if command == "report" else ("--plot", "both.svg")
+    outcome = run(command, *pair, "--n-tokens", 16, *given)
+    assert outcome.code == 2
+    assert outcome.line.endswith(f"layers = {' '.join(pair)} is not allowed; expected different layers")
+
+
 @pytest.mark.parametrize(("text", "said"), [
+    ("bert-base:d_key=32,d-key=64", "spec = d-key=64 is not allowed; expected each field once; d_key is given twice"),
+    ("bert-base:heads=8:64,4:64,heads=12:64", "expected each field once; heads is given twice"),
+    ("bert-base:", "spec = bert-base: is not allowed; expected fields of the layer behind the colon"),
+    ("bert-base:,", "expected fields of the layer behind the colon"),
     ("bert-base:n_heads", "spec = n_heads is not allowed; expected FIELD=VALUE"),
     ("bert-base:n_heads=", "spec = n_heads= is not allowed; expected FIELD=VALUE"),
     ("bert-base:foo=1", "spec = foo=1 is not allowed; expected FIELD=VALUE"),

@@ -8,6 +8,7 @@ import sys
 from fractions import Fraction
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from pages import Reader, small
 
@@ -176,7 +177,9 @@ def test_facts_are_written_exactly_where_that_is_short() -> None:
     [
         ((), {}, "specs"), ((small(),) * 7, {}, "specs"), (("bert-base",), {}, "specs"),
         ((small(),), {"draws": -1}, "draws"), ((small(),), {"draws": True}, "draws"),
-        ((small(),), {"noise": 0}, "noise"),
+        ((small(),), {"noise": 0}, "noise"), ((small(),), {"noise": "a"}, "noise"),
+        ((small(),), {"noise": float("nan")}, "noise"), ((small(),), {"seed": -1}, "seed"),
+        ((small(),), {"seed": 1.0}, "seed"),
         ((small(), small()), {"names": ["a", "a"]}, "names"), ((small(),), {"names": ["a", "b"]}, "names"),
     ],
 )
@@ -184,6 +187,12 @@ def test_bad_arguments(specs: tuple[object, ...], options: dict[str, object], fi
     with pytest.raises(InputError) as caught:
         collect(*specs, **options)  # type: ignore[arg-type]
     assert caught.value.field == field
+
+
+def test_numbers_of_other_types_are_those_of_python() -> None:
+    found = collect(small(), draws=np.int64(1), seed=np.uint32(3), noise=np.float32(0.5))
+    plain = collect(small(), draws=1, seed=3, noise=0.5)
+    assert json.dumps(found.to_dict()) == json.dumps(plain.to_dict())
 
 
 @pytest.mark.parametrize("library", ["jinja2", "latex2mathml.converter", "plotly.offline"])

@@ -18,6 +18,7 @@ import freeattn as fa
 from freeattn.display import ShownAsFormulas, ShownAsTables
 from freeattn.evidence.against_law import AgainstLaw
 from freeattn.evidence.reproduce import Reproduction, Row
+from freeattn.findings.shown_formulas import formulas_of, parts_beside
 from freeattn.findings.shown_tables import KINDS
 from freeattn.numerics.engine import Engine
 from freeattn.report.numbers import number_text
@@ -276,12 +277,17 @@ def test_a_layer_is_shown_without_symbols() -> None:
     assert run.stdout == "False\n"
 
 
-def test_every_kind_has_a_table() -> None:
+def test_every_kind_has_a_table_or_formulas() -> None:
     def below(kind: type) -> set[type]:
         return {kind}.union(*(below(sub) for sub in kind.__subclasses__()))
 
     import freeattn.adapters.verify_module  # noqa: F401  (its class is a kind too)
 
+    for kind in below(ShownAsFormulas) - {ShownAsFormulas}:
+        for shown_by in (formulas_of, parts_beside):
+            assert shown_by.dispatch(kind) is not shown_by.dispatch(object), f"{kind.__name__} is not shown"
+    with pytest.raises(TypeError, match="of object"):
+        formulas_of(object())
     shown = {kind.shown_as for kind in below(ShownAsTables) - {ShownAsTables}}
     assert shown == set(KINDS)
     assert not below(ShownAsTables) & below(ShownAsFormulas)

@@ -71,6 +71,33 @@ def test_no_file_where_there_is_no_folder_and_none_in_place_of_one(tmp_path):
         write_file(tmp_path, b"", force=True)
 
 
+@pytest.fixture
+def little_room():
+    """Files of this process may have 4096 bytes, as on a disk that is nearly full."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("little_room")
+@pytest.mark.parametrize("force", [False, True])
+def test_a_write_that_fails_in_the_middle_leaves_what_was_there(tmp_path, force):
+    path = tmp_path / "law.svg"
+    if force:
+        path.write_text("mine")
+    with pytest.raises(InputError, match=r"path = .*law\.svg' is not allowed; .* can be written"):
+        write_file(path, b"x" * 8192, force)
+    assert [one.read_text() for one in tmp_path.iterdir()] == ["mine"] * force
+
+
+def test_a_name_of_the_greatest_length(tmp_path):
+    path = tmp_path / f"{'a' * 251}.svg"
+    write_file(path, b"x")
+    assert path.read_bytes() == b"x"
+
+
 @pytest.mark.parametrize("name", ["law.gif", "law", "law.png.txt", ""])
 def test_unknown_ending(law, tmp_path, name):
     with pytest.raises(InputError, match=r"plot = .*\.png, \.pdf, \.svg"):
