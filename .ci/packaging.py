@@ -126,8 +126,9 @@ class Environment:
         return found
 
     def install(self, *what: str) -> None:
-        """With pip, which says nothing but errors."""
-        call([str(self.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what])
+        """With pip, which says nothing but errors; only what is imported is compiled, and then."""
+        pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile")
+        call([str(self.python), *pip, *what])
 
     def run(self, *arguments: str, folder: Path, fails: bool = False, **variables: str) -> str:
         """What a Python process prints, without the project on its path."""

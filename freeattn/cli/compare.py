@@ -27,7 +27,8 @@ __all__ = ["compare_command"]
 _EPILOG = """\b
 Examples:
   freeattn compare bert-base bert-large --n-tokens 512
-  freeattn compare bert-base bert-base:n_heads=6,d_key=128,d_value=128 --n-tokens 512 --json
+  freeattn compare bert-base bert-base:n_heads=6,d_key=128,d_value=128 \\
+    --n-tokens 512 --json
   freeattn compare llama-2-7b path/to/config.json --n-tokens 2048
   freeattn compare bert-base bert-large --n-tokens 512 --plot densities.pdf
 """

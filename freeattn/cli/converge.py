@@ -29,8 +29,10 @@ __all__ = ["converge_command"]
 _EPILOG = """\b
 Examples:
   freeattn converge bert-base --n-tokens 512 --sizes 128,256,512,1024
-  freeattn converge --n-tokens 1024 --d-model 1024 --n-heads 4 --d-key 256 --output attention --betas 1,1.5,2
-  freeattn converge bert-base --n-tokens 512 --draws 20 --workers all --store draws.db --plot rates.png
+  freeattn converge --n-tokens 1024 --d-model 1024 --n-heads 4 --d-key 256 \\
+    --output attention --betas 1,1.5,2
+  freeattn converge bert-base --n-tokens 512 --draws 20 --workers all \\
+    --store draws.db --plot rates.png
 
 \b
 Exit codes: 0 done, 1 the simulation failed its own test, 2 bad input.

@@ -37,7 +37,8 @@ _EPILOG = """\b
 Examples:
   freeattn derive bert-base --n-tokens 512
   freeattn derive --symbolic --format latex
-  freeattn derive --symbolic --output attention --format document -o attention.tex
+  freeattn derive --symbolic --output attention --format document \\
+    -o attention.tex
   freeattn derive bert-base --n-tokens 512 --format python -o bert.py
   freeattn derive --symbolic --tie key-value --json
   freeattn derive bert-base --n-tokens 512 --route pencil

@@ -33,7 +33,8 @@ Examples:
   freeattn law bert-base --n-tokens 512 --digits 40 --json
   freeattn law falcon-7b --n-tokens 2048 --csv law.csv --plot law.png
   freeattn law path/to/config.json --n-tokens 512 --json
-  freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --output attention --beta 1/2
+  freeattn law --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 \\
+    --output attention --beta 1/2
 """
 _MOST_DIGITS = 2000  # as SpectralLaw
 _MOST_POINTS = 10_000_000

@@ -63,7 +63,8 @@ def predict_command(context: click.Context, /) -> None:
 @predict_command.command("ridge", short_help="Coefficient error of ridge regression.", epilog="""\b
 Examples:
   freeattn predict ridge bert-base --n-tokens 512
-  freeattn predict ridge bert-base --n-tokens 512 --penalty 1e-4,1e-2,1 --noise 0.1 --json
+  freeattn predict ridge bert-base --n-tokens 512 --penalty 1e-4,1e-2,1 \\
+    --noise 0.1 --json
 """)
 @preset_argument
 @spec_options
@@ -112,7 +113,8 @@ def _ridge_row(law: Any, penalty: Any, noise: Any, is_best: bool, gamma_out: Any
 @predict_command.command("flow", short_help="Training loss of gradient flow.", epilog="""\b
 Examples:
   freeattn predict flow bert-base --n-tokens 512
-  freeattn predict flow bert-base --n-tokens 512 --t 1,10,100 --level 0.5,0.1 --json
+  freeattn predict flow bert-base --n-tokens 512 --t 1,10,100 \\
+    --level 0.5,0.1 --json
 """)
 @preset_argument
 @spec_options

@@ -27,9 +27,11 @@ __all__ = ["report_command"]
 _EPILOG = """\b
 Examples:
   freeattn report bert-base --n-tokens 512 -o bert-base.html
-  freeattn report bert-base modernbert-base --n-tokens 512 --draws 0 -o two.html
+  freeattn report bert-base modernbert-base --n-tokens 512 --draws 0 \\
+    -o two.html
   freeattn report bert-base:n_tokens=512 falcon-7b:n_tokens=2048 -o two.html
-  freeattn report --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 --d-value 64 -o layer.html
+  freeattn report --n-tokens 512 --d-model 768 --n-heads 12 --d-key 64 \\
+    --d-value 64 -o layer.html
 """
 _MOST_DRAWS = 1000
 

@@ -37,15 +37,21 @@ __all__ = ["sweep_command"]
 _EPILOG = """\b
 Examples:
   freeattn sweep bert-base --n-tokens 512 --over beta=0.5:2:0.25
-  freeattn sweep bert-base --n-tokens 512 --over beta=0.5,1 --over d_key=32,64,128 --csv widths.csv
-  freeattn sweep bert-base --over n_tokens=128:768:64 --quantity ridge_error:noise=0.1
-  freeattn sweep bert-base --n-tokens 512 --over beta=0.5:2:0.25 --over d_key=32,64,128 --plot mean.pdf
-  freeattn sweep --records layers.csv --draws 10 --workers all --store sweep.db --parquet layers.parquet
+  freeattn sweep bert-base --n-tokens 512 --over beta=0.5,1 \\
+    --over d_key=32,64,128 --csv widths.csv
+  freeattn sweep bert-base --over n_tokens=128:768:64 \\
+    --quantity ridge_error:noise=0.1
+  freeattn sweep bert-base --n-tokens 512 --over beta=0.5:2:0.25 \\
+    --over d_key=32,64,128 --plot mean.pdf
+  freeattn sweep --records layers.csv --draws 10 --workers all \\
+    --store sweep.db --parquet layers.parquet
 
 \b
-Quantities: mean, edges, bands, atom, moments[:order=K], degrees_of_freedom, ridge_error[:penalty=X,noise=Y],
-best_penalty, flow_loss:t=T, arrival_time:level=L, condition_number, stable_rank, participation_ratio, entropy_rank,
-rank_fraction, spike_gap, leading_singular_value, attention_stable_rank, parameter_count.
+Quantities: mean, edges, bands, atom, moments[:order=K],
+degrees_of_freedom, ridge_error[:penalty=X,noise=Y], best_penalty,
+flow_loss:t=T, arrival_time:level=L, condition_number, stable_rank,
+participation_ratio, entropy_rank, rank_fraction, spike_gap,
+leading_singular_value, attention_stable_rank, parameter_count.
 
 \b
 Exit codes: 0 done, 1 every combination has an error, 2 bad input.

@@ -31,9 +31,12 @@ __all__ = ["verify_command"]
 _EPILOG = """\b
 Examples:
   freeattn verify bert-base --n-tokens 512 --draws 10 --seed 0
-  freeattn verify --n-tokens 256 --d-model 256 --n-heads 4 --d-key 64 --output attention --json
-  freeattn verify bert-base --n-tokens 512 --draws 100 --workers all --store draws.db
-  freeattn verify bert-base --n-tokens 512 --plot law-over-softmax.png --csv statistics.csv
+  freeattn verify --n-tokens 256 --d-model 256 --n-heads 4 --d-key 64 \\
+    --output attention --json
+  freeattn verify bert-base --n-tokens 512 --draws 100 --workers all \\
+    --store draws.db
+  freeattn verify bert-base --n-tokens 512 --plot law-over-softmax.png \\
+    --csv statistics.csv
   freeattn verify bert-base --n-tokens 512 --spectrum eigenvalues.npy
 
 \b

@@ -110,6 +110,29 @@ def test_before_the_first_result_the_store_is_named(tmp_path):
     assert str(path) in line
 
 
+# Ctrl-C at a moment that is known: when click, the first thing that the command line imports, is looked for.
+INTERRUPT_THE_IMPORT = """
+import signal, sys
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            signal.raise_signal(signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Press())
+"""
+
+
+@pytest.mark.parametrize(
+    "entry", ["from freeattn.__main__ import main", "import runpy; runpy.run_module('freeattn', run_name='__main__')"]
+)
+def test_while_the_command_line_loads(entry):
+    """As the installed script starts it, and as `python -m` does."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPT_THE_IMPORT + entry], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "freeattn: error: interrupted\n")
+
+
 def test_a_report_does_not_speak_of_stores(run, monkeypatch):
     def interrupt(*_, **__):
         raise freeattn.runs.InterruptedRunError("interrupted: 1 of 3 results are finished and lost; with a store …")

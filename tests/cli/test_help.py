@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import freeattn
+from freeattn.cli import commands
 from freeattn.cli.spec import CHOICES
 from freeattn.model.attention import OUTPUTS
 from freeattn.model.scores import as_scores
@@ -29,6 +30,23 @@ def test_help_of_each_command_shows_an_example(run, command):
     assert outcome.code == 0
     assert f"  freeattn {command}" in outcome.out.split("Examples:")[1]
     assert outcome.err == ""
+
+
+def _command(context, names):
+    """Help of a command below a context."""
+    command = context.command
+    for name in names:
+        command = command.get_command(context, name)
+        context = command.make_context(name, [], parent=context, resilient_parsing=True)
+    return command.get_help(context)
+
+
+@pytest.mark.parametrize("command", ["", "completion", *COMMANDS])
+def test_help_fits_into_eighty_columns(command):
+    context = commands.make_context("freeattn", [], resilient_parsing=True, terminal_width=80)
+    text = _command(context, command.split())
+    assert "--help" in text
+    assert [line for line in text.splitlines() if len(line) > 80] == []
 
 
 def test_help_of_the_group_shows_an_example_of_each_command_and_how_to_complete(run):

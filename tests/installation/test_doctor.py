@@ -71,11 +71,14 @@ def test_json_says_the_same(doctor):
     ("core", "files", "problem"),
     [
         ("no-such-library>=1", {}, "no-such-library: not installed"),
-        ("rich>=999", {}, ">=999 is needed"),
+        pytest.param("rich>=999", {}, ">=999 is needed", marks=pytest.mark.slow),
         ("numpy>=2", {"numpy.py": "raise RuntimeError('built for another machine')"}, "built for another machine"),
         ("numpy>=2", {"numpy.py": "import os, signal; os.kill(os.getpid(), signal.SIGILL)"}, "ended by SIGILL"),
-        ("rich", {"rich.py": "raise SystemExit(3)"}, "ended with exit code 3"),
-        ("scipy", {"scipy.py": "import sys; sys.exit(0)"}, "scipy: cannot be imported: it ends the process"),
+        pytest.param("rich", {"rich.py": "raise SystemExit(3)"}, "ended with exit code 3", marks=pytest.mark.slow),
+        pytest.param(
+            "scipy", {"scipy.py": "import sys; sys.exit(0)"}, "scipy: cannot be imported: it ends the process",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_is_broken_is_named_without_a_traceback(doctor, core, files, problem):
@@ -86,6 +89,7 @@ def test_what_is_broken_is_named_without_a_traceback(doctor, core, files, proble
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_backend_that_does_not_exist_is_a_problem(doctor):
     done = doctor(FREEATTN_BACKEND="gpu")
     assert done.returncode == 1

@@ -51,6 +51,10 @@ def test_one_oldest_python():
     assert f'LOWEST_PYTHON = "{oldest}"' in (ROOT / ".ci" / "packaging.py").read_text(encoding="utf-8")
 
 
+def test_the_script_starts_as_the_module_does():
+    assert '\nfreeattn = "freeattn.__main__:main"\n' in PROJECT
+
+
 def test_every_requirement_has_a_lowest_version():
     tables = re.findall(r'"([a-z][\w.-]*(?:\[\w+\])?[<>=!][^"]*)"', PROJECT)
     assert len(tables) > 20
