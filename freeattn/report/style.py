@@ -157,8 +157,8 @@ def save_figure(picture: Any, path: str | os.PathLike[str], *, force: bool = Fal
         try:
             figure.savefig(content, format=suffix[1:], dpi=_DOTS_PER_INCH, metadata=_WITHOUT_DATE[suffix])
         except ValueError as error:
-            reason, allowed = str(error).strip().splitlines()[-1], r"labels that matplotlib can set; a dollar sign is \$"
-            raise InputError("picture", reason, allowed) from None
+            reason = str(error).strip().splitlines()[-1]
+            raise InputError("picture", reason, r"labels that matplotlib can set; a dollar sign is \$") from None
     write_file(path, content.getvalue(), force)
 
 

@@ -316,3 +316,9 @@ def test_a_field_that_is_left_out_or_misspelled_is_said():
         fa.read_config(llama | {"hiden_size": 512})
     with pytest.raises(InputError, match="not a text in quotes"):
         fa.read_config(llama | {"hidden_size": "512"})
+
+
+@pytest.mark.parametrize("field", ["part", "model_type"])
+def test_names_that_are_no_texts_are_refused(field):
+    with pytest.raises(InputError, match=field):
+        from_config({"model_type": "llama"}, **{field: 5})

@@ -306,3 +306,12 @@ def test_a_module_verification_is_shown(values: dict[str, Any]) -> None:
     page = Page(found._repr_html_())
     assert [row[0] for row in page.rows[1:]] == [finding.name for finding in spectrum.findings]
     assert "Warning: a sentence" in page.text
+
+
+@pytest.mark.parametrize("name", ["x^", "__", "^"])
+def test_a_name_that_ends_in_a_script_sign_is_shown_as_text(name):
+    tokens = fa.space("n", 100)
+    letter = fa.gaussian(name, tokens, tokens, Fraction(1, 100))
+    for expression in (letter, letter @ letter.T + 2 * letter):
+        assert "<math" not in expression._repr_html_()
+        assert expression._repr_latex_() is None

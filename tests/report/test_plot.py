@@ -248,3 +248,29 @@ def test_a_logarithmic_axis_needs_positive_values(law, two_bands):
 def test_bad_sample(law, sample):
     with pytest.raises(InputError, match="sample"):
         plot_law(law, sample=sample)
+
+
+def test_names_of_files_are_drawn_as_they_are(tmp_path):
+    from freeattn.report.style import new_figure, save_figure
+
+    title = law_title(replace(architecture("bert-base", n_tokens=512), name="x$\\frac$"))
+    for text, fine in ((title, True), ("$\\frac{$", False)):
+        ax = new_figure().axes[0]
+        ax.set_title(text)
+        if fine:
+            save_figure(ax, tmp_path / "a.png")
+        else:
+            with pytest.raises(InputError, match="a dollar sign"):
+                save_figure(ax, tmp_path / "b.png")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.png"]
+
+
+@pytest.mark.parametrize("bad", [5, "figure", "polar"])
+def test_what_is_no_axes_is_refused(bad):
+    from freeattn.report.style import axes_of, new_figure
+
+    made = {"figure": new_figure, "polar": lambda: new_figure().add_subplot(projection="polar")}.get(bad, lambda: bad)()
+    with pytest.raises(InputError, match="ax"):
+        axes_of(made)
+    with pytest.raises(InputError, match="rows"):
+        new_figure(100, 100)
