@@ -69,15 +69,17 @@ def _compiled() -> Any:
 
 def trace_equation_at_once(tables: DysonTables) -> TraceEquation:
     """The equation for a few starts: compiled only where its loops are in memory, because they take seconds to load."""
-    loaded = sys.modules.get(_COMPILED)
-    return TraceEquation(tables) if loaded is None or backend() == "numpy" else loaded.CompiledEquation(tables)
+    made = getattr(sys.modules.get(_COMPILED), "CompiledEquation", None)  # another thread may be importing it
+    return TraceEquation(tables) if made is None or backend() == "numpy" else made(tables)
 
 
 def precise_traces(tables: DysonTables, equation: TraceEquation, digits: int, guard: int) -> PreciseTraces:
     """Solutions to many digits of an equation, on the backend that it is on."""
-    if type(equation) is TraceEquation:
-        return PreciseTraces(tables, equation, digits, guard)
-    return importlib.import_module("freeattn.numerics.compiled.traces").CompiledTraces(tables, equation, digits, guard)
+    if type(equation) is not TraceEquation:
+        compiled = importlib.import_module("freeattn.numerics.compiled.traces")
+        if compiled.fits(tables):
+            return compiled.CompiledTraces(tables, equation, digits, guard)
+    return PreciseTraces(tables, equation, digits, guard)
 
 
 def value_proofs(equation: TraceEquation, tables: DysonTables, width: float) -> Any:

@@ -32,7 +32,8 @@ FLOATING_POINT = Assumption(
     "N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 3",
 )
 LIBRARIES = Assumption(
-    "libraries", "Python's integers, python-flint's rational arithmetic and mpmath's interval exponential are correct",
+    "libraries", "Python's integers, python-flint's rational arithmetic and mpmath's interval exponential are correct, "
+    "and so are the loops that numba compiles, where the extra fast is installed",
     "their manuals",
 )
 

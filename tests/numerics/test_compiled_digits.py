@@ -264,3 +264,43 @@ def test_certificates_of_both_backends_agree():
     assert (quick.place, quick.proved, quick.branch) == (slow.place, slow.proved, slow.branch)
     assert error(quick.stieltjes.midpoint, slow.stieltjes.midpoint) <= 1e-20
     assert quick.stieltjes.contains(law.stieltjes(2 + 0.3j, digits=40))
+
+
+def test_edges_to_many_digits_are_proved_at_the_place_that_the_lifting_finds(monkeypatch):
+    from freeattn.numerics import certify
+
+    placed, place_fold = [], certify.place_fold
+
+    def counted(*given):
+        placed.append(given)
+        return place_fold(*given)
+
+    monkeypatch.setattr(certify, "place_fold", counted)
+    law = fa.law(fa.Attention(n_tokens=60, d_model=90, n_heads=3, d_key=30, d_value=30, inputs="gaussian"))
+    exact = law.edges_to(140)
+    edges = law.certify_edges(100).edges
+    for edge, value in zip(edges, (end for band in exact for end in band), strict=True):
+        assert edge.x.contains(value)
+        assert edge.x.radius < 1e-99 * abs(value)
+    assert len(placed) == len(edges) == 2
+
+
+def test_loops_that_another_thread_is_loading_are_not_used(monkeypatch):
+    import sys
+    from types import ModuleType
+
+    from freeattn.numerics import backends
+
+    tables = law_of("Gaussian")._engine._tables(0)
+    monkeypatch.setitem(sys.modules, backends._COMPILED, ModuleType("half of a module"))
+    assert type(backends.trace_equation_at_once(tables)) is TraceEquation
+
+
+def test_sums_too_long_for_limbs_are_taken_on_integers(monkeypatch):
+    from freeattn.numerics.compiled import traces
+
+    tables = law_of("Gaussian")._engine._tables
+    equation = CompiledEquation(tables(0))
+    assert type(precise_traces(tables(65), equation, 50, 15)) is CompiledTraces
+    monkeypatch.setattr(traces, "_MOST_TERMS", 0)
+    assert type(precise_traces(tables(65), equation, 50, 15)) is PreciseTraces

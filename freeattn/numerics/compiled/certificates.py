@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import lru_cache
 from math import floor, ldexp, log2
 from typing import Any, NamedTuple
 
@@ -9,9 +11,10 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
+from freeattn.errors import CertificationError
 from freeattn.numerics.array_balls import slack
 from freeattn.numerics.compiled.packed import ENERGY, OUTPUT, PRODUCTS, READS, around, packed
-from freeattn.numerics.compiled.pairs import MOST_TERMS
+from freeattn.numerics.compiled.pairs import MOST_TERMS, times_exactly
 from freeattn.numerics.compiled.proofs import Lower, prove_value
 from freeattn.numerics.dyson_tables import DysonTables, mapped
 from freeattn.numerics.enclosures import double_of, exactly
@@ -56,11 +59,14 @@ class CompiledProofs:
             max(_most(products[:, :2]), _most(derivatives[:, :1])), _most(shares[:, :1]),
         ]
         sizes = [len(sector.weight) for sector in tables.sectors]
-        self.usable = max(*counts[:2], *sizes) + 2 <= MOST_TERMS
+        self.usable = max(*counts[:2], *sizes) + 2 <= MOST_TERMS and _products_are_exact()
+        lower_energy = _lows(value for sector in tables.sectors for value in sector.energy.ravel() if value != 0)
+        lower_reads = _lows(read.coefficient for sums in tables.reads for read in sums)
+        if (len(lower_energy), len(lower_reads)) != (len(energy), len(reads)):
+            raise CertificationError("a coefficient of the equation is not told from 0 by its enclosure")
         self._lower = Lower(
             _lows(value for sector in tables.sectors for value in sector.constant.ravel()),
-            _lows(value for sector in tables.sectors for value in sector.energy.ravel() if value != 0),
-            _lows(read.coefficient for sums in tables.reads for read in sums),
+            lower_energy, lower_reads,
             _lows(read.coefficient for read in tables.output),
             derivatives, values, means, shares, weights, roots,
             np.array([slack(count + 2) for count in counts]), width + _PAIR_WIDTH,
@@ -80,6 +86,15 @@ class CompiledProofs:
         x_sum, y_sum = (sum(up(part, bits) for part in parts) for parts in (
             (real, real_low, real_change), (imag, imag_low, imag_change)))
         return Proved(Dyadic(x_sum, y_sum, bits), (radius + ldexp(8.0, -bits)) * (1 + slack(1)), share)
+
+
+@lru_cache(maxsize=1)
+def _products_are_exact() -> bool:
+    """Whether compiled products are split exactly on this machine: no operation is merged with another one."""
+    factors = [(1 + 2.0**-30) * 3.0**k for k in range(-20, 21)] + [-0.1, 1 / 3, 2.0**52 + 1]
+    return all(
+        Fraction(a) * Fraction(b) == sum(map(Fraction, times_exactly(a, b))) for a in factors for b in factors
+    )
 
 
 def _both(value: fmpq) -> tuple[float, float]:

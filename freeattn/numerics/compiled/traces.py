@@ -31,13 +31,20 @@ from freeattn.numerics.precise_traces import (
 )
 from freeattn.numerics.sparse_equation import Binary, Units
 
-__all__ = ["CompiledTraces"]
+__all__ = ["CompiledTraces", "fits"]
 
 Real = NDArray[np.float64]
 Numbers = NDArray[Any]
 Limbs = NDArray[np.int32]
 
 _MASK = (1 << LIMB) - 1
+_MOST_TERMS = 2000  # of a sum: three products of 2^50 each at every limb stay below 2^63
+
+
+def fits(tables: DysonTables) -> bool:
+    """Whether the sums of an equation are short enough for limbs that are carried once, at their end."""
+    lengths = [len(sums) for sums in (*tables.reads, tables.output)] + [len(one.energy) for one in tables.sectors]
+    return max(lengths) <= _MOST_TERMS
 
 
 class CompiledTraces(PreciseTraces):
