@@ -39,7 +39,7 @@ SELECTION = (
     "tests/installation", "tests/model", "tests/runs", "tests/report", "tests/transforms", "tests/pencil/test_laws.py",
     "tests/numerics/test_closed_forms.py", "tests/numerics/test_law_face.py", "tests/numerics/test_lifting.py",
     "tests/numerics/test_two_bands.py", "tests/predict/test_readouts.py", "tests/predict/test_flow.py",
-    "tests/evidence/test_sampling.py", "tests/evidence/test_spectrum.py", "tests/findings/test_report_page.py",
+    "tests/evidence/test_sampling.py", "tests/evidence/test_spectrum.py",
     "tests/cli/test_bad_input.py", "tests/cli/test_law_command.py", "tests/cli/test_files.py",
     "tests/cli/test_architectures_command.py",
 )

@@ -59,6 +59,7 @@ def report_command(
     if out_file is None:
         raise InputError("-o", "(not given)", "the name of the file to write, such as report.html")
     files = output_files(force, {"-o": out_file})
+    report.check_page_file(out_file, "-o")
     report.check_html_libraries()
     names, built = _layers(layers, options)
     settings = {"draws": draws, "seed": seed, "noise": noise}

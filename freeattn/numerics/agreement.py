@@ -13,13 +13,13 @@ from freeattn.numerics.backends import trace_equation
 from freeattn.numerics.descent import Descent
 from freeattn.numerics.exact import exact_law
 from freeattn.numerics.exact_words import words_law
+from freeattn.numerics.given_numbers import DOUBLE_DIGITS
 from freeattn.numerics.rational import RationalEngine
 
 __all__ = ["AGREEMENT", "routes_agree"]
 
 AGREEMENT = 1e-10  # relative difference of Stieltjes transforms at which two routes count as one
 _POINTS = 20
-_DOUBLE_DIGITS = 15
 
 
 def routes_agree(spec: Attention) -> float:
@@ -30,8 +30,8 @@ def routes_agree(spec: Attention) -> float:
         BranchError: when they differ by more than 1e-10.
     """
     exact, words = exact_law(spec), words_law(spec, "gram", None)
-    unit = float(exact.unit(_DOUBLE_DIGITS)) / float(words.unit(_DOUBLE_DIGITS))
-    size = float(words.moments(2, _DOUBLE_DIGITS)[1]) ** 0.5 / float(words.unit(_DOUBLE_DIGITS))
+    unit = float(exact.unit(DOUBLE_DIGITS)) / float(words.unit(DOUBLE_DIGITS))
+    size = float(words.moments(2, DOUBLE_DIGITS)[1]) ** 0.5 / float(words.unit(DOUBLE_DIGITS))
     upper = size * (np.linspace(0.01, 3, _POINTS) + 1j * np.geomspace(1e-4, 1, _POINTS))
     equation = trace_equation(words.tables(0))
     traces = Descent(equation, size).solve(upper)

@@ -15,6 +15,7 @@ from freeattn.errors import BranchError, ConvergenceError, InputError, NotCovere
 from freeattn.numerics.bands import BandMap, LinearMap, OffsetMap, PanelBand, build_panels
 from freeattn.numerics.convolution_bands import ConvolutionBand, Divergences, bands_on
 from freeattn.numerics.fixed_points import BAND, GAP, FixedPoints, Fold
+from freeattn.numerics.given_numbers import DOUBLE_DIGITS
 from freeattn.numerics.panel_engine import GapInsideError, PanelEngine, near_edge
 from freeattn.numerics.subordination import Subordination
 from freeattn.numerics.support import Band, Edge
@@ -24,7 +25,6 @@ __all__ = ["ConvolutionEngine"]
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-_DOUBLE_DIGITS = 15
 _DOUBLE_EDGES = 20  # digits up to which an edge is rounded to a double afterwards
 _MASS_TOLERANCE = 1e-9
 _ROUNDS = 12  # of grids, each with the points at which the last one failed
@@ -156,7 +156,7 @@ class ConvolutionEngine(PanelEngine):
 
     def density(self, x: Array) -> Array:
         result = np.zeros(x.shape)
-        ends = self.bands(_DOUBLE_DIGITS)
+        ends = self.bands(DOUBLE_DIGITS)
         for panel, band, (left, right) in zip(self.panels, self._bands, ((b.left, b.right) for b in ends), strict=True):
             inside = (x > panel.map.left) & (x < panel.map.right)
             if inside.any():

@@ -24,6 +24,7 @@ from freeattn.model.precision import context_for_results
 from freeattn.model.quantities import as_integer
 from freeattn.numerics.cauchy_sums import CauchySums
 from freeattn.numerics.exact_convolution import cumulants_of
+from freeattn.numerics.given_numbers import DOUBLE_DIGITS
 from freeattn.theory.algebraic_curve import AlgebraicCurve
 from freeattn.theory.minimal_polynomial import minimal_polynomial
 from freeattn.theory.moment_series import MomentSeries
@@ -33,7 +34,6 @@ __all__ = ["curve", "eta_transform", "free_cumulants", "hull", "psi", "r_transfo
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
-_DOUBLE_DIGITS = 15
 _STEPS = 200
 _TOLERANCE = 1e-13  # of the value that is inverted
 _NEAREST, _FARTHEST = 1e-15, 1e16  # distances from the support in sizes of the law
@@ -132,17 +132,17 @@ def s_transform(law: Any, w: ArrayLike) -> Any:
     return float(result[0]) if np.ndim(w) == 0 else result.reshape(np.shape(w))
 
 
-def free_cumulants(law: Any, order: int, digits: int = _DOUBLE_DIGITS) -> tuple[Any, ...]:
+def free_cumulants(law: Any, order: int, digits: int = DOUBLE_DIGITS) -> tuple[Any, ...]:
     """κ_1 … κ_order, R(g) = Σ κ_n g^{n−1}, from the exact moments; mpmath numbers when digits > 15.
 
     Raises:
         InputError: for an order that is not a positive integer.
     """
     order = as_integer("order", order, "a positive integer", 1)
-    context = context_for_results(max(digits, _DOUBLE_DIGITS))
-    exact = cumulants_of(law, order, max(digits, _DOUBLE_DIGITS))
+    context = context_for_results(max(digits, DOUBLE_DIGITS))
+    exact = cumulants_of(law, order, max(digits, DOUBLE_DIGITS))
     values = [context.mpf(int(k.numerator)) / int(k.denominator) for k in exact]
-    return tuple(float(value) if digits <= _DOUBLE_DIGITS else value for value in values)
+    return tuple(float(value) if digits <= DOUBLE_DIGITS else value for value in values)
 
 
 def curve(law: Any) -> AlgebraicCurve:

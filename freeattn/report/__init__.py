@@ -23,6 +23,7 @@ _HOME = {
     "check_parquet": "freeattn.report.parquet",
     "write_parquet": "freeattn.report.parquet",
     "check_html_libraries": "freeattn.report.html",
+    "check_page_file": "freeattn.report.html",
     "HtmlReport": "freeattn.report.html",
     "check_plot_file": "freeattn.report.style",
     "new_figure": "freeattn.report.style",

@@ -7,8 +7,10 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from freeattn.errors import InputError
 from freeattn.report.data import Curve, Derived, Fact, Formula, LayerData, Piece, ReportData
 from freeattn.report.extra import PageLibraries, page_libraries
 from freeattn.report.mathml import display_formula, inline_formula
@@ -17,8 +19,9 @@ from freeattn.report.still import svg_of
 from freeattn.report.tables import estimate_text
 from freeattn.report.writing import write_file
 
-__all__ = ["HtmlReport", "check_html_libraries", "html_of"]
+__all__ = ["HtmlReport", "check_html_libraries", "check_page_file", "html_of"]
 
+_ENDINGS = (".html", ".htm")
 _TABLE_ROWS = 33  # of the numbers of a curve
 _DIGITS = 6  # of the numbers in tables of curves
 _VERDICTS = {True: "passed", False: "failed", None: "not judged"}
@@ -43,9 +46,20 @@ class HtmlReport:
         """Write the page to a file; one that exists is overwritten with `force` only.
 
         Raises:
-            InputError: the name is taken, or its folder does not exist.
+            InputError: the name is taken or does not end in .html, or its folder does not exist.
         """
+        check_page_file(path)
         write_file(path, self.html.encode("utf-8"), force)
+
+
+def check_page_file(path: str | os.PathLike[str], field: str = "path") -> None:
+    """Refuse a name that would hide what the file is.
+
+    Raises:
+        InputError: for another ending than .html or .htm; `field` names it.
+    """
+    if Path(path).suffix.lower() not in _ENDINGS:
+        raise InputError(field, os.fspath(path), f"a file name that ends in {' or '.join(_ENDINGS)}")
 
 
 def check_html_libraries() -> None:

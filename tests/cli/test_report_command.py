@@ -64,3 +64,11 @@ def test_a_file_that_exists_is_kept(run, tmp_path):
     (tmp_path / "a.html").write_text("mine")
     assert run("report", *LAYER, "-o", tmp_path / "a.html").code == 2
     assert (tmp_path / "a.html").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["page.pdf", "page"])
+def test_the_ending_of_a_page_says_what_it_is(run, tmp_path, name):
+    outcome = run("report", "bert-base", "--n-tokens", "128", "-o", tmp_path / name)
+    assert outcome.code == 2
+    assert "ends in .html" in outcome.err
+    assert not list(tmp_path.iterdir())

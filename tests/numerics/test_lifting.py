@@ -184,8 +184,8 @@ def test_a_point_that_doubles_tell_from_an_edge_is_right(side: int) -> None:
 @pytest.mark.parametrize("side", [1, -1])
 @pytest.mark.parametrize("power", [20, 30])
 def test_a_point_nearer_to_an_edge_is_refused(power: int, side: int) -> None:
-    """In doubles it is the edge, where no start has a regular Jacobian."""
-    with pytest.raises(ConvergenceError, match="the point is too near an edge"):
+    """In doubles it is the edge, where no start has a regular Jacobian: rounding decides how Newton leaves it."""
+    with pytest.raises((ConvergenceError, BranchError), match=r"the point is too near an edge|to another root"):
         law_of("orthogonal").stieltjes(beside_an_edge(power, side), digits=50)
 
 
