@@ -90,7 +90,7 @@ def test_a_file_is_told_by_predict_and_compare(run, tmp_path):
     assert record["config"]["model_type"] == "gpt2"
     assert "causal mask" in record["not_modelled"]
     out = run("predict", "shape", path).out
-    assert "n_tokens 32, beta 0.64; law of mean one" in out
+    assert "n_tokens 32, beta 16/25; law of mean one" in out
     assert "Read as gpt2: n_tokens (n_positions = 32)" in out
     assert "Not modelled: " in out
     arguments = ("compare", f"{path}:n_tokens=16", path)
@@ -108,7 +108,7 @@ def test_a_file_is_told_by_predict_and_compare(run, tmp_path):
 def test_beta_of_unequal_heads(run):
     heads = ("--d-model", 64, "--n-tokens", 32, "--heads", "2:16:16:1/2,2:8:8:3/2")
     outcome = run("predict", "shape", *heads)
-    assert "beta 0.5, 1.5; law" in outcome.out
+    assert "beta 1/2, 3/2; law" in outcome.out
     assert outcome.err.startswith(WARNING)
     spec = freeattn.Attention(n_tokens=32, d_model=64, heads=[freeattn.Heads(2, 16, 16), freeattn.Heads(2, 8, 8)])
     assert spec.betas == (1,)
