@@ -79,12 +79,17 @@ def word_draws(
 ) -> tuple[Matrix, ...]:
     """The same for the eigenvalues of an expression."""
     numbers = {name: encode(value) for name, value in checked_sizes(expression, sizes).items()}
-    key = {"kind": "draw of words", "expression": repr(expression), "of": of, "sizes": numbers, "seed": int(seed)}
+    key = {"kind": "draw of words", "expression": _whole(expression), "of": of, "sizes": numbers, "seed": int(seed)}
     tasks = [
         Task({**key, "draw": draw}, draw_words, (expression, dict(sizes), seed, of, draw)) for draw in range(draws)
     ]
     found = results_of(tasks, executor=executor, workers=workers, store=store, progress=progress)
     return tuple(one["eigenvalues"] for one in found)
+
+
+def _whole(expression: Expression) -> str:
+    """All of an expression as text: what is printed of it leaves variances and sizes out."""
+    return f"Expression(rows={expression.rows!r}, columns={expression.columns!r}, terms={expression.terms!r})"
 
 
 def results_of(

@@ -38,7 +38,7 @@ def test_verification_has_both_laws():
 
 def test_warning_speaks_of_the_shape():
     found = fa.verify(layer(), draws=2, finite_size=True)
-    assert any("the law has the mean of such rows" in warning for warning in found.warnings)
+    assert any("the law at finite size has their mean, but softmax has" in warning for warning in found.warnings)
     assert not any("below the law" in warning for warning in found.warnings)
 
 
