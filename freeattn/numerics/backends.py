@@ -83,10 +83,10 @@ def precise_traces(tables: DysonTables, equation: TraceEquation, digits: int, gu
 
 
 def value_proofs(equation: TraceEquation, tables: DysonTables, width: float) -> Any:
-    """Compiled proofs of values (`compiled.certificates`) for an equation that is compiled itself, None for another."""
+    """Compiled proofs of values (`compiled.value_proofs`) for an equation that is compiled itself, None for another."""
     if type(equation) is TraceEquation:
         return None
-    return importlib.import_module("freeattn.numerics.compiled.certificates").CompiledProofs(tables, width)
+    return importlib.import_module("freeattn.numerics.compiled.value_proofs").CompiledProofs(tables, width)
 
 
 @lru_cache(maxsize=1)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from freeattn.numerics.trace_equation import EPSILON, TOLERANCE, TraceEquation
 
-__all__ = ["RANK_TOLERANCE", "Fold", "Frame", "bordered_system", "find_fold", "framed"]
+__all__ = ["RANK_TOLERANCE", "Fold", "Frame", "find_fold", "framed"]
 
 Real = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def find_fold(equation: TraceEquation, x: float, traces: Real, direction: Real) 
     u, phi, last = traces.astype(float), frame.direction, np.inf
     for _ in range(_STEPS):
         with np.errstate(all="ignore"):
-            residual, matrix = bordered_system(equation, u, x, phi, frame.gauge)
+            residual, matrix = equation.bordered(u, x, phi, frame.gauge)
             scaled = matrix * frame.scale / frame.weights[:, None]
         if not (np.isfinite(scaled).all() and np.isfinite(residual).all()):
             return None
@@ -98,11 +98,6 @@ def _solution(matrix: Real, right: Real) -> Real:
 def _is_root(equation: TraceEquation, u: Real, x: float) -> bool:
     """Whether F vanishes to rounding."""
     return bool(equation.evaluate(u[None], np.array([x])).residual[0] <= TOLERANCE)
-
-
-def bordered_system(equation: TraceEquation, u: Real, x: float, phi: Real, gauge: Real) -> tuple[Real, Real]:
-    """(F, F_u φ, ℓ·φ − 1) and its matrix of derivatives in (u, x, φ)."""
-    return equation.bordered(u, x, phi, gauge)
 
 
 def _on_physical_branch(equation: TraceEquation, u: Real, x: float, phi: Real) -> bool:

@@ -18,13 +18,16 @@ from freeattn.model.precision import new_context
 from freeattn.model.quantities import binary_of
 from freeattn.numerics.chord import Chord
 from freeattn.numerics.dyson_tables import DysonTables
-from freeattn.numerics.folds import RANK_TOLERANCE, Fold, bordered_system, framed
+from freeattn.numerics.folds import RANK_TOLERANCE, Fold, framed
 from freeattn.numerics.lifting import Lifting
 from freeattn.numerics.lifting_layout import COMPLEX, DUAL, REAL, Algebra, Layout
 from freeattn.numerics.sparse_equation import Balanced, Binary, SparseEquation, Units
 from freeattn.numerics.trace_equation import TraceEquation
 
-__all__ = ["ADVICE", "Border", "Lifted", "PreciseTraces", "Start", "place_of"]
+__all__ = [
+    "ADVICE", "LEAST_GAIN", "NEAR_START", "ROUNDING_BITS", "SAFE_BITS", "Border", "Lifted", "PreciseTraces", "Start",
+    "place_of",
+]
 
 LEAST_GAIN = 2.0  # bits by which each round must shrink the correction
 NEAR_START = -13.0  # log2 of the distance from the double solution, in sizes of a trace, that leads to another root
@@ -130,7 +133,7 @@ class PreciseTraces:
         system = self._balanced(fold.traces, fold.x)
         sizes = np.exp2(-system.units.traces.astype(float))
         frame = framed(sizes, fold.x, fold.direction)
-        _, matrix = bordered_system(self._equation, fold.traces, fold.x, frame.direction, frame.gauge)
+        _, matrix = self._equation.bordered(fold.traces, fold.x, frame.direction, frame.gauge)
         scale, weights = np.concatenate([sizes, [2.0**unit], sizes]), np.concatenate([sizes, sizes, [1.0]])
         solver = np.linalg.pinv(matrix * scale / weights[:, None], rcond=RANK_TOLERANCE)
         solver = solver[[*range(count), *range(count + 1, 2 * count + 1), count]]

@@ -20,7 +20,7 @@ from freeattn.model.quantities import binary_of
 from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.small_inverse import inverses
 
-__all__ = ["BALANCING_ROUNDS", "Balanced", "Coefficients", "SparseEquation", "Units", "shifted", "summed"]
+__all__ = ["BALANCING_ROUNDS", "Balanced", "Binary", "Coefficients", "SparseEquation", "Units", "shifted", "summed"]
 
 Index = NDArray[np.intp]
 Real = NDArray[np.float64]

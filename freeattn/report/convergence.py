@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from freeattn.report.curves import line_of
-from freeattn.report.style import COLOURS, LINE_WIDTH, legend, new_figure, small_text
+from freeattn.report.style import COLOURS, LINE_WIDTH, draw_intervals, legend, new_figure, small_text
 from freeattn.report.tables import rows_table
 
 __all__ = ["convergence_tables", "plot_convergence"]
@@ -123,9 +123,7 @@ def _draw_points(
 ) -> None:
     """Means with their intervals, where these are known."""
     halves = [one.half_width or 0.0 for one in estimates]
-    ax.errorbar(
-        x, y, yerr=halves, color=color, fmt=marker, markersize=3, capsize=1.5, linewidth=0.8, label=label
-    )
+    draw_intervals(ax, x, y, halves, color=color, fmt=marker, label=label)
 
 
 def _draw_losses(ax: Any, found: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from freeattn.report.curves import limit_decades
 from freeattn.report.plot import plot_law
-from freeattn.report.style import COLOURS, LINE_WIDTH, legend, new_figure, set_title, small_text
+from freeattn.report.style import COLOURS, LINE_WIDTH, draw_intervals, legend, new_figure, set_title, small_text
 
 __all__ = ["plot_panels"]
 
@@ -48,10 +48,7 @@ def _draw(ax: Any, panel: Any) -> None:
     named = {line.label for line in panel.lines}
     for points in panel.points:
         label = None if points.label in named else points.label
-        ax.errorbar(
-            points.x, points.y, yerr=points.half_widths, fmt="o", markersize=3, capsize=1.5, linewidth=0.8,
-            color=colours[points.label], label=label, zorder=3,
-        )
+        draw_intervals(ax, points.x, points.y, points.half_widths, color=colours[points.label], label=label, zorder=3)
     for axis in panel.log:
         getattr(ax, f"set_{axis}scale")("log")
     if "y" in panel.log:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DensityView", "cdf_curve", "density_rows", "law_grid"]
+__all__ = ["BINS", "DensityView", "cdf_curve", "density_rows", "law_grid"]
 
 _WIDE_BAND = 20.0  # right/left end above which half of a band's points are spaced by factors
-_BINS = 80
+BINS = 80
 _SHOWN_BEYOND = 1.12  # the axis ends here, relative to the outermost edge
 _HIDDEN_BELOW = 2e-3  # share of a band at a hard edge that a logarithmic axis leaves out, at most
 _ROUNDING = 1e-9  # relative to the axis: values this close to an atom are at it
@@ -94,7 +94,7 @@ class DensityView:
     log: bool
 
     @classmethod
-    def of(cls, law: Any, log: bool, count: int = _BINS) -> DensityView:
+    def of(cls, law: Any, log: bool, count: int = BINS) -> DensityView:
         """What shows the whole law, but the last part of a hard edge on a logarithmic axis; `count` bins."""
         ends = [float(end) for band in law.edges for end in band]
         ends += [float(atom.location) for atom in law.atoms if not (log and float(atom.location) <= 0)]

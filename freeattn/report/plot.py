@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from freeattn.errors import InputError
 from freeattn.report.curves import line_of, named
-from freeattn.report.grid import DensityView, cdf_curve, law_grid
+from freeattn.report.grid import BINS, DensityView, cdf_curve, law_grid
 from freeattn.report.style import COLOURS, LINE_WIDTH, MUTED, axes_of, legend, set_title
 
 __all__ = ["law_title", "plot_law", "plot_laws"]
 
 _CURVE_POINTS = 800
-_BINS, _FEW_BINS, _FEW = 80, 40, 4000  # fewer bins below so many values
+_FEW_BINS, _FEW = 40, 4000  # fewer bins below so many values
 _HEADROOM = 1.15  # height of the axis over what it shows
 _HANDLE, _LETTER = 0.17, 0.018  # width of a legend in a column: of its handles and of a letter, as shares of the axis
 _MARGIN, _ROW = 0.05, 0.08  # its height: above, and of a row
@@ -61,7 +61,7 @@ def plot_law(
         values = None if values is None else values / np.asarray(mean, dtype=values.dtype)
     log = _logarithmic([law], log)
     few = values is not None and values.size < _FEW
-    view = DensityView.of(law, log, _FEW_BINS if few else _BINS)
+    view = DensityView.of(law, log, _FEW_BINS if few else BINS)
     ax = axes_of(ax)
     if title:
         set_title(ax, title)
@@ -103,7 +103,7 @@ def plot_laws(
     """
     chosen = {name: law.normalized() if normalized else law for name, law in named(laws, "laws").items()}
     log = _logarithmic(list(chosen.values()), log)
-    views = [DensityView.of(law, log, _BINS) for law in chosen.values()]
+    views = [DensityView.of(law, log) for law in chosen.values()]
     ax = axes_of(ax)
     low, high = min(float(view.bins[0]) for view in views), max(float(view.bins[-1]) for view in views)
     curves, tops = [], []

@@ -19,8 +19,8 @@ from freeattn.errors import InputError, MissingExtraError
 from freeattn.report.writing import write_file
 
 __all__ = [
-    "COLOURS", "LINES", "LINE_WIDTH", "MUTED", "ONE_COLUMN", "TWO_COLUMNS", "axes_of", "check_plot_file", "legend",
-    "new_figure", "save_figure", "set_title", "small_text",
+    "COLOURS", "LINES", "LINE_WIDTH", "MUTED", "ONE_COLUMN", "TWO_COLUMNS", "axes_of", "check_plot_file",
+    "draw_intervals", "legend", "new_figure", "save_figure", "set_title", "small_text",
 ]
 
 _MOST_PANELS = 20  # in a row or column
@@ -119,6 +119,11 @@ def legend(ax: Any, place: str = "best") -> None:
     """The legend of Axes, without a frame; none where nothing has a name."""
     if ax.get_legend_handles_labels()[1]:
         ax.legend(frameon=False, loc=place, fontsize=small_text(ax), handlelength=2.2, labelspacing=0.35)
+
+
+def draw_intervals(ax: Any, x: Any, y: Any, halves: Any, *, fmt: str = "o", **look: Any) -> None:
+    """Points with their intervals, of half-widths; `look` is what else matplotlib takes."""
+    ax.errorbar(x, y, yerr=halves, fmt=fmt, markersize=3, capsize=1.5, linewidth=0.8, **look)
 
 
 def check_plot_file(path: str | os.PathLike[str], field: str = "plot") -> None:

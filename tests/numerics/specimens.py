@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +23,13 @@ from freeattn.theory.transforms import (
 )
 
 R = sp.Rational
+BERT = fa.architecture("bert-base", n_tokens=512)
+WORDS: dict[str, fa.Attention] = {  # layers whose laws are those of words
+    "orthogonal": BERT,
+    "Gaussian": BERT.replace(inputs="gaussian"),
+    "feature covariance": BERT.replace(
+        inputs=fa.FeatureCovariance((Fraction(1, 2), Fraction(3, 2)), (Fraction(1, 2), Fraction(1, 2)))),
+}
 
 
 def ratios(*gammas: Any, **fields: Any) -> fa.Attention:

@@ -11,6 +11,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
+from specimens import WORDS
 
 import freeattn as fa
 from freeattn.errors import BranchError, ConvergenceError, FreeattnError
@@ -23,25 +24,18 @@ from freeattn.numerics.root_proofs import prove
 from freeattn.numerics.trace_equation import TraceEquation
 
 pytest.importorskip("numba")
-from freeattn.numerics.compiled.certificates import CompiledProofs
 from freeattn.numerics.compiled.equation import CompiledEquation
 from freeattn.numerics.compiled.limbs import LIMB, accumulate, carry, cut, place
 from freeattn.numerics.compiled.pairs import times_exactly
 from freeattn.numerics.compiled.traces import CompiledTraces, limbs_of
+from freeattn.numerics.compiled.value_proofs import CompiledProofs
 
 _SPEC = spec_from_file_location("robustness", Path(__file__).parents[1] / "benchmarks" / "robustness.py")
 robustness = module_from_spec(_SPEC)
 _SPEC.loader.exec_module(robustness)
 CONTEXT = mpmath.MPContext()
 CONTEXT.dps = 700
-BERT = fa.architecture("bert-base", n_tokens=512)
-LAYERS = {
-    "orthogonal": BERT,
-    "Gaussian": BERT.replace(inputs="gaussian"),
-    "feature covariance": BERT.replace(
-        inputs=fa.FeatureCovariance((Fraction(1, 2), Fraction(3, 2)), (Fraction(1, 2), Fraction(1, 2)))),
-    "latent": fa.architecture("deepseek-v3", n_tokens=2048),
-}
+LAYERS = WORDS | {"latent": fa.architecture("deepseek-v3", n_tokens=2048)}
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from specimens import WORDS
 
 import freeattn as fa
 from freeattn.errors import BranchError, ConvergenceError
@@ -26,13 +27,9 @@ F = Fraction
 RATIOS = fa.Attention.from_ratios
 CONTEXT = mpmath.MPContext()
 CONTEXT.dps = 700
-BERT = fa.architecture("bert-base", n_tokens=512)
-LAYERS = {
-    "orthogonal": BERT,
-    "Gaussian": BERT.replace(inputs="gaussian"),
+LAYERS = WORDS | {
     "key-value, two copies of sectors": RATIOS(F(3, 2), None, 2, n_heads=4, tie="key-value"),
     "correlated": RATIOS(F(5, 2), F(5, 2), 2, n_heads=4, tie=fa.KeyValueCorrelation(F(1, 2))),
-    "feature covariance": BERT.replace(inputs=fa.FeatureCovariance((F(1, 2), F(3, 2)), (F(1, 2), F(1, 2)))),
     "hard edge": RATIOS(1, 1, 1, n_heads=1, tokens_per_width=1, inputs="gaussian"),
 }
 BOTH_ROUTES = ["orthogonal", "key-value, two copies of sectors"]

@@ -12,7 +12,6 @@ import sympy as sp
 import freeattn as fa
 from freeattn.errors import BranchError, InputError, NotCoveredError
 from freeattn.numerics.dyson_tables import tables_of
-from freeattn.numerics.folds import bordered_system
 from freeattn.numerics.trace_equation import TraceEquation
 from freeattn.theory.dyson import dyson_of
 
@@ -167,13 +166,13 @@ def test_the_bordered_system_has_its_derivatives(equation):
     count = equation.count
     u, phi, gauge, x, step = (*rng.standard_normal((3, count)) * 0.3, 5.0, 1e-6)
     point = np.concatenate([u, [x], phi])
-    _, matrix = bordered_system(equation, u, x, phi, gauge)
+    _, matrix = equation.bordered(u, x, phi, gauge)
     for k in range(2 * count + 1):
         ends = []
         for sign in (1, -1):
             moved = point.copy()
             moved[k] += sign * step
-            ends.append(bordered_system(equation, moved[:count], moved[count], moved[count + 1 :], gauge)[0])
+            ends.append(equation.bordered(moved[:count], moved[count], moved[count + 1 :], gauge)[0])
         column = (ends[0] - ends[1]) / (2 * step)
         assert np.max(np.abs(matrix[:, k] - column)) < 1e-5 * (1 + np.max(np.abs(column)))
 

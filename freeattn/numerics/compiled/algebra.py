@@ -230,6 +230,24 @@ def real_inverse(matrix: Any, inverse: Any) -> bool:
 
 
 @kernel
+def cholesky(matrix: Any) -> bool:
+    """The lower triangle becomes L with L·Lᵀ the symmetric matrix; False where a pivot is not positive."""
+    size = len(matrix)
+    for p in range(size):
+        for q in range(p + 1):
+            total = matrix[p, q]
+            for k in range(q):
+                total -= matrix[p, k] * matrix[q, k]
+            if p > q:
+                matrix[p, q] = total / matrix[q, q]
+            elif total > 0:
+                matrix[p, p] = np.sqrt(total)
+            else:
+                return False
+    return True
+
+
+@kernel
 def definite(matrix: Any, slack: float) -> bool:
     """Whether the least eigenvalue of the normalized symmetric matrix is above −slack: Cholesky, in place.
 
@@ -250,15 +268,4 @@ def definite(matrix: Any, slack: float) -> bool:
         matrix[p, p] = unit
     for p in range(size):
         matrix[p, p] = 1.0 + slack
-    for p in range(size):
-        for q in range(p + 1):
-            total = matrix[p, q]
-            for k in range(q):
-                total -= matrix[p, k] * matrix[q, k]
-            if p > q:
-                matrix[p, q] = total / matrix[q, q]
-            elif total > 0:
-                matrix[p, p] = np.sqrt(total)
-            else:
-                return False
-    return True
+    return cholesky(matrix)

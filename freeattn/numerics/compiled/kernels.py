@@ -24,6 +24,8 @@ __all__ = [
     "PHI",
     "RIGHT",
     "SIZES",
+    "TERMS",
+    "A",
     "G",
     "Work",
     "changed",

@@ -6,7 +6,7 @@ that is linear or bilinear in it is a list of terms: some indices, and a coeffic
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from freeattn.numerics.dyson_tables import DysonTables, Read
 
-__all__ = ["BLOCKS", "ENERGY", "MEANS", "OUTPUT", "PRODUCTS", "READS", "SHARES", "SLOPES", "Packed", "around",
-           "packed"]
+__all__ = ["BLOCKS", "ENERGY", "MEANS", "OUTPUT", "PRODUCTS", "READS", "SHARES", "SLOPES", "Packed", "packed",
+           "products_of"]
 
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -67,7 +67,8 @@ def packed(tables: DysonTables) -> Packed:
         [((e, *place(read)), read.coefficient) for e, sums in enumerate(tables.reads) for read in sums],
         [((0, *place(read)), read.coefficient) for read in tables.output],
         list(_slopes(tables, first)),
-        list(_products(tables, first)),
+        [((e, *places), value) for e, sums in enumerate(tables.reads)
+         for places, value in products_of(sums, tables, first)],
         means,
         shares,
     )
@@ -95,19 +96,19 @@ def _slopes(tables: DysonTables, first: Index) -> Iterable[Term]:
         for read in sums:
             point = tables.sectors[read.sector].point
             for row, column in zip(*np.nonzero(point), strict=True):
-                yield (e, *around(read, row, column, first, len(point))), read.coefficient * point[row, column]
+                yield (e, *_around(read, row, column, first, len(point))), read.coefficient * point[row, column]
 
 
-def _products(tables: DysonTables, first: Index) -> Iterable[Term]:
-    for e, sums in enumerate(tables.reads):
-        for read in sums:
-            sector = tables.sectors[read.sector]
-            for i, row, column in zip(*np.nonzero(sector.energy), strict=True):
-                places = around(read, row, column, first, len(sector.weight))
-                yield (e, int(sector.sources[i]), *places), read.coefficient * sector.energy[i, row, column]
+def products_of(reads: Iterable[Read], tables: DysonTables, first: Index) -> Iterator[Term]:
+    """Derivatives of a sum of traces, terms (unknown, left, right): ∂/∂u[unknown] has value·G[left]·G[right]."""
+    for read in reads:
+        sector = tables.sectors[read.sector]
+        for i, row, column in zip(*np.nonzero(sector.energy), strict=True):
+            places = _around(read, row, column, first, len(sector.weight))
+            yield (int(sector.sources[i]), *places), read.coefficient * sector.energy[i, row, column]
 
 
-def around(read: Read, row: int, column: int, first: Index, size: int) -> tuple[int, int]:
+def _around(read: Read, row: int, column: int, first: Index, size: int) -> tuple[int, int]:
     """The entries (p, row) and (column, q) whose product the entry (p, q) of G·E·G has from E at (row, column)."""
     start = int(first[read.sector])
     return start + read.row * size + int(row), start + int(column) * size + read.column

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from freeattn.numerics.array_balls import TINY
-from freeattn.numerics.compiled.algebra import decomposed, substituted
+from freeattn.numerics.compiled.algebra import cholesky, decomposed, substituted
 from freeattn.numerics.compiled.kernels import LARGE, PHI, SIZES, TERMS, A, G, evaluate, jacobian, workspace
 from freeattn.numerics.compiled.packed import BLOCKS, ENERGY, OUTPUT, PRODUCTS, READS
 from freeattn.numerics.compiled.pairs import UNIT, relative, residual_in_pairs
@@ -338,15 +338,9 @@ def _positive_definite(n: Any, radius: Any) -> bool:
         scale[p] = 1 / np.sqrt(n[p, p])
     for p in range(size):
         for q in range(p + 1):
-            total = n[p, q] * scale[p] * scale[q]
-            for k in range(q):
-                total -= low[p, k] * low[q, k]
-            if p > q:
-                low[p, q] = total / low[q, q]
-            elif total > 0:
-                low[p, p] = np.sqrt(total)
-            else:
-                return False
+            low[p, q] = n[p, q] * scale[p] * scale[q]
+    if not cholesky(low):
+        return False
     for q in range(size):
         for p in range(q, size):
             total = 1.0 if p == q else 0.0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from freeattn.errors import CertificationError
 from freeattn.numerics.array_balls import slack
-from freeattn.numerics.compiled.packed import ENERGY, OUTPUT, PRODUCTS, READS, around, packed
+from freeattn.numerics.compiled.packed import ENERGY, OUTPUT, PRODUCTS, READS, packed, products_of
 from freeattn.numerics.compiled.pairs import MOST_TERMS, times_exactly
 from freeattn.numerics.compiled.proofs import Lower, prove_value
 from freeattn.numerics.dyson_tables import DysonTables, mapped
@@ -109,13 +109,9 @@ def _lows(values: Any) -> Real:
 
 def _derivatives(tables: DysonTables, first: Index) -> tuple[Index, Real]:
     """The terms of ∂m/∂u: (unknown, left, right), and coefficients."""
-    found, values = [], []
-    for read in tables.output:
-        sector = tables.sectors[read.sector]
-        for i, row, column in zip(*np.nonzero(sector.energy), strict=True):
-            found.append((int(sector.sources[i]), *around(read, row, column, first, len(sector.weight))))
-            values.append(read.coefficient * sector.energy[i, row, column])
-    return np.array(found, dtype=np.int64).reshape(-1, 3), np.array(values, dtype=float)
+    terms = list(products_of(tables.output, tables, first))
+    places = np.array([place for place, _ in terms], dtype=np.int64).reshape(-1, 3)
+    return places, np.array([value for _, value in terms], dtype=float)
 
 
 def _traces(tables: DysonTables, first: Index) -> tuple[Index, Index, Real, Real]:
