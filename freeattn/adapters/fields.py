@@ -46,9 +46,7 @@ class Fields:
     def refuse(self, field: str, value: object, allowed: str) -> InputError:
         """The error for a field whose value is not allowed."""
         default = " (the library's default)" if field in self.defaulted else ""
-        is_number = allowed.startswith(("a number", "an integer"))
-        quoted = ", not a text in quotes" if isinstance(value, str) and is_number else ""
-        return InputError(self.name(field), shown(value) + default, allowed + quoted)
+        return InputError(self.name(field), shown(value) + default, allowed)
 
     def assume(self, field: str, value: object) -> None:
         """A field that the file leaves out has this value; `defaulted` says so."""
@@ -73,7 +71,7 @@ class Fields:
             raise InputError(self.name(field), "(missing)", allowed + self._alike(field))
         number = _exact(value)
         if number is None or number.denominator != 1 or not least <= number <= _GREATEST_SIZE:
-            raise self.refuse(field, value, allowed)
+            raise self.refuse(field, value, allowed + _quoted(value))
         return number.numerator
 
     def count(self, *names: str) -> int:
@@ -89,7 +87,8 @@ class Fields:
             return None
         number = _exact(value)
         if number is None or not (number == least or max(least, _LEAST) <= number <= _GREATEST):
-            raise self.refuse(field, value, f"a number from {float(least):g} to {float(_GREATEST):g}")
+            allowed = f"a number from {float(least):g} to {float(_GREATEST):g}"
+            raise self.refuse(field, value, allowed + _quoted(value))
         return number
 
     def decimal(self, *names: str) -> str:
@@ -153,6 +152,11 @@ def decimal_text(number: Fraction) -> str:
     """A positive number as a decimal text: exact where it ends, else to 17 digits."""
     digits = _CONTEXT.divide(Decimal(number.numerator), Decimal(number.denominator))
     return format(digits if Fraction(digits) == number else Decimal(repr(float(number))), "f")
+
+
+def _quoted(value: object) -> str:
+    """What to add for a number that stands in quotes."""
+    return ", not a text in quotes" if isinstance(value, str) else ""
 
 
 def _differ(first: object, second: object) -> bool:
