@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +42,13 @@ class HtmlReport:
 
     def __repr__(self) -> str:
         return f"<HtmlReport of {self.data.title}: {len(self.html) / 1e6:.1f} MB>"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, so that its style and scripts and those of a notebook stay apart."""
+        return (
+            f'<iframe title="{escape(self.data.title)}" srcdoc="{escape(self.html)}" '
+            'style="width: 100%; height: 80vh; border: 1px solid"></iframe>'
+        )
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the page to a file; one that exists is overwritten with `force` only.

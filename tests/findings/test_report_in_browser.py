@@ -89,6 +89,16 @@ def test_it_is_quiet_and_alone(tab: Tab, address: str) -> None:
     assert tab.requests == [address]
 
 
+def test_it_lives_in_the_frame_of_a_notebook(browser: Any) -> None:
+    context = browser.new_context(**WIDE)
+    page = context.new_page()
+    page.set_content(fa.html_report(small(), draws=0)._repr_html_())
+    frame = page.frames[1]
+    frame.wait_for_selector("html[data-figures=live]", timeout=60_000)
+    assert frame.evaluate(HIDDEN_FORMULAS) == []
+    context.close()
+
+
 @with_settings(**WIDE)
 def test_every_formula_is_seen(tab: Tab) -> None:
     tab.ask("document.querySelectorAll('details').forEach(one => { one.open = true; })")

@@ -55,6 +55,14 @@ def test_it_names_no_other_place(page: str, reader: Reader) -> None:
     assert str(policy["content"]).startswith("default-src 'none'")
 
 
+def test_a_notebook_shows_the_page_in_a_frame() -> None:
+    report = fa.html_report(small(), names=['a "b" <c>'], draws=0)
+    (frame,) = Reader(report._repr_html_()).elements
+    assert frame[0] == "iframe"
+    assert frame[1]["srcdoc"] == report.html
+    assert frame[1]["title"] == report.data.title
+
+
 def test_links_lead_to_anchors_and_anchors_are_unique(reader: Reader) -> None:
     anchors = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
     assert len(anchors) == len(set(anchors))
