@@ -29,6 +29,7 @@ __all__ = [
     "place_of",
 ]
 
+_STARTS = 3  # of one solution: from doubles, and from where corrections stopped shrinking
 LEAST_GAIN = 2.0  # bits by which each round must shrink the correction
 NEAR_START = -13.0  # log2 of the distance from the double solution, in sizes of a trace, that leads to another root
 SAFE_BITS = 6  # by which a gain may be less than in all earlier rounds
@@ -62,7 +63,8 @@ class Border(NamedTuple):
 
 class Lifted(NamedTuple):
     """A root in integers, in units of 2^−bits: the entries of G that m is read from and u, component by component; z
-    where it is an unknown. `inverse` has all entries of G, sector by sector, where they are at hand."""
+    where it is an unknown. `inverse` has all entries of G, sector by sector, where they are at hand. `stalled` is log2
+    of the correction that was no longer smaller than the one before, where that came before the last digit."""
 
     units: Units
     bits: int
@@ -70,6 +72,7 @@ class Lifted(NamedTuple):
     traces: Callable[[], list[list[int]]]
     point: int
     inverse: Callable[[], list[list[int]]] | None = None
+    stalled: float | None = None
 
 
 class PreciseTraces:
@@ -104,8 +107,25 @@ class PreciseTraces:
         parts = self._unknowns(self._solution(start, z))
         return list(map(self.context.mpc, *parts)) if len(parts) == 2 else parts[0]
 
-    @np.errstate(all="ignore")  # numbers that are not finite do not converge
     def _solution(self, start: Numbers, z: Any) -> Lifted:
+        """From where corrections stop shrinking they begin anew, with the Jacobian there: beside a hard edge doubles
+        leave half of their digits to a start, and its Jacobian is too far off."""
+        for _ in range(_STARTS):
+            lifted = self._from_start(start, z)
+            if lifted.stalled is None or lifted.stalled > NEAR_START:
+                break
+            parts = [np.array(list(map(float, part))) for part in self._unknowns(lifted)]
+            start = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+        return self._settled(lifted)
+
+    def _settled(self, lifted: Lifted) -> Lifted:
+        if (size := lifted.stalled) is not None:
+            raise ConvergenceError(
+                "Newton to many digits", 2.0 ** min(max(size, -1000), 1000), 2.0 ** -min(self._bits, 1000), ADVICE)
+        return lifted
+
+    @np.errstate(all="ignore")  # numbers that are not finite do not converge
+    def _from_start(self, start: Numbers, z: Any) -> Lifted:
         algebra = COMPLEX if np.iscomplexobj(start) else REAL
         rounded = complex(z) if algebra is COMPLEX else float(z.real)
         system = self._balanced(start, rounded)
@@ -140,7 +160,7 @@ class PreciseTraces:
         traces = np.stack([fold.traces, frame.direction]) / sizes
         turned = self._sparse.turned(system, traces[1])
         begin = Start(DUAL, system, np.concatenate([system.inverse, turned]), solver, traces, fold.x)
-        return self._lift_fold(begin, Border(unit, frame.gauge * sizes))
+        return self._settled(self._lift_fold(begin, Border(unit, frame.gauge * sizes)))
 
     # Small steps -----------------------------------------------------------------------------------------------
 
@@ -151,9 +171,9 @@ class PreciseTraces:
         chord = Chord(layout, start.system, start.column, start.solver, unit)
         lifting = self._lifting(layout, start.system, chord, wanted, place, gauge)
         lifting.begin(chord.start(start.traces, point))
-        _lifted(lifting, chord, wanted, start.z)
+        stalled = _stalled(lifting, chord, wanted, start.z)
         return Lifted(start.system.units, lifting.bits, [lifting.inverse[places].tolist() for places in layout.output],
-                      lambda: lifting.traces.tolist(), lifting.point)
+                      lambda: lifting.traces.tolist(), lifting.point, stalled=stalled)
 
     def _lift_fold(self, start: Start, border: Border) -> Lifted:
         return self._lift(start, self._bits, [(1, border.unit)], border)
@@ -216,8 +236,9 @@ class PreciseTraces:
         return self.context.make_mpf(from_man_exp(mantissa, exponent, self.context.prec, "n"))
 
 
-def _lifted(lifting: Lifting, chord: Chord, wanted: int, z: complex | float) -> None:
-    """Rounds of corrections until what is left is below 2^−wanted, by the residual or by the gain of earlier rounds."""
+def _stalled(lifting: Lifting, chord: Chord, wanted: int, z: complex | float) -> float | None:
+    """Rounds of corrections until what is left is below 2^−wanted, by the residual or by the gain of earlier rounds;
+    `Lifted.stalled`."""
     enough = lifting.bits - wanted - int(np.log2(chord.magnification))
     last, gain = _INFINITE, _INFINITE
     while (largest := lifting.largest()) > enough:
@@ -225,15 +246,16 @@ def _lifted(lifting: Lifting, chord: Chord, wanted: int, z: complex | float) -> 
         step = chord.step(residual)
         size = _log2(step[lifting.layout.traces.start :], exponent)
         if not size < last - LEAST_GAIN:
-            raise ConvergenceError("Newton to many digits", 2.0**max(size, -1000), 2.0**-min(wanted, 1000), ADVICE)
+            return size
         if size > NEAR_START:
             raise BranchError(f"Newton at {z:.10g} moved from its start to another root")
         gain = min(gain, last - size)
         if gain < _INFINITE and _log2(step, exponent) - gain < -wanted - SAFE_BITS:
             lifting.finish(step, exponent)
-            return
+            return None
         lifting.add(step, exponent)
         last = size
+    return None
 
 
 def _log2(numbers: Real, exponent: int) -> float:

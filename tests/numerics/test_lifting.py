@@ -200,3 +200,15 @@ def test_a_context_whose_precision_was_changed_is_not_used_again() -> None:
     context.dps = 5
     assert own_context(33) is not context
     assert own_context(33).dps == 33
+
+
+def test_a_start_with_half_of_its_digits_is_taken_anew() -> None:
+    """At 1e-18 of a hard edge doubles leave 1e-8 of the start: the distribution function integrates from there."""
+    law = fa.law(fa.Attention(n_tokens=8, d_model=16, n_heads=8, d_key=16, inputs="gaussian", output="head-sum"))
+    context = own_context(40)
+    points = [context.mpf(10) ** -power for power in (12, 18)]
+    far, near = (law.density(x, digits=30) * context.sqrt(x) for x in points)
+    assert abs(near / far - 1) < 1e-5  # ρ ~ c/√x
+    found, more = law.cdf(1.5, digits=25), law.cdf(1.5, digits=32)
+    assert abs(found - more) < 1e-24
+    assert float(found) == pytest.approx(law.cdf(1.5), rel=1e-12)

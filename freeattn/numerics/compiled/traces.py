@@ -98,7 +98,7 @@ class CompiledTraces(PreciseTraces):
             row(sparse.constant, False, none, none), row(sparse.point, False, none, none),
         ]).astype(np.int64)
 
-    def _solution(self, start: Numbers, z: Any) -> Lifted:
+    def _from_start(self, start: Numbers, z: Any) -> Lifted:
         algebra = COMPLEX if np.iscomplexobj(start) else REAL
         rounded, limits = complex(z), self._limits(self._bits)
         point = Point(*limbs_of([(-m, e) for m, e in place_of(z, algebra)]), abs(rounded), 0, np.zeros(0))
@@ -131,14 +131,17 @@ class CompiledTraces(PreciseTraces):
         self, algebra: Algebra, units: Units, found: tuple[Any, ...], wanted: int, z: complex | float
     ) -> Lifted:
         status, size, unit, inverse, parts = found
-        if status != LIFTED:
-            raise self._refusal(status, size, wanted, z)
+        if status == LEFT:
+            raise BranchError(f"Newton at {z:.10g} moved from its start to another root")
+        if status == TOO_FINE:
+            raise ConvergenceError("Newton to many digits", size, 2.0 ** (self._most - wanted), ADVICE)
         length = parts.size // (algebra.components * self._sparse.count + 1)
         rows, numbers = inverse.reshape(algebra.components, -1, length), parts.reshape(-1, length)
         return Lifted(
             units, LIMB * (length - 1 - unit), [[_integer(part[m]) for m in self._output_entries] for part in rows],
             lambda: [[_integer(row) for row in part] for part in numbers[:-1].reshape(algebra.components, -1, length)],
             _integer(numbers[-1]), lambda: [[_integer(row) for row in part] for part in rows],
+            None if status == LIFTED else size,
         )
 
     def fold_numbers(self, fold: Fold) -> FoldNumbers:
@@ -151,13 +154,6 @@ class CompiledTraces(PreciseTraces):
         g, turned = ([*zip(part, entries, strict=True)] for part in lifted.inverse())
         u, phi = ([*zip(part, traces, strict=True)] for part in lifted.traces())
         return FoldNumbers((lifted.point, int(np.frexp(fold.x)[1]) - bits), u, phi, g, turned)
-
-    def _refusal(self, status: int, size: float, wanted: int, z: complex | float) -> Exception:
-        if status == LEFT:
-            return BranchError(f"Newton at {z:.10g} moved from its start to another root")
-        if status == TOO_FINE:
-            return ConvergenceError("Newton to many digits", size, 2.0 ** (self._most - wanted), ADVICE)
-        return ConvergenceError("Newton to many digits", 2.0 ** max(size, -1000), 2.0 ** -min(wanted, 1000), ADVICE)
 
 
 def limbs_of(numbers: Sequence[Binary]) -> tuple[Limbs, NDArray[np.int64]]:
