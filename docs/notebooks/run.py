@@ -19,7 +19,9 @@ _SECONDS = 600  # for one cell, on a busy machine
 def executed(path: Path) -> Any:
     """The notebook with fresh outputs; an error in a cell is an error here."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=_SECONDS, kernel_name="python3", resources={"metadata": {"path": None}}).execute()
+    NotebookClient(
+        notebook, timeout=_SECONDS, kernel_name="python3", resources={"metadata": {"path": None}}, coalesce_streams=True
+    ).execute()
     for cell in notebook.cells:
         cell.metadata = {}
     notebook.metadata = {
