@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.numerics.dyson_tables import DysonTables, Read
+from freeattn.numerics.dyson_tables import DysonTables, Read, copy_roots
 
 __all__ = ["BLOCKS", "ENERGY", "MEANS", "OUTPUT", "PRODUCTS", "READS", "SHARES", "SLOPES", "Packed", "TraceMatrix",
            "first_entries", "packed", "products_of", "trace_matrices"]
@@ -125,7 +125,7 @@ class TraceMatrix(NamedTuple):
         start: its first own entry, in the vector of all matrices of traces.
         size: its rows.
         constant: whether it is the same at all points.
-        roots: √(copies/copies) at each own entry (size²).
+        roots: `copy_roots` at each own entry (size²).
         shares: (first entry of a sector, share) of each one; an own entry is root · Σ share · entry.
     """
 
@@ -147,9 +147,9 @@ def trace_matrices(tables: DysonTables, first: Index) -> Iterator[TraceMatrix]:
     start = 0
     for average in tables.averages:
         sectors = [tables.sectors[k] for k, _ in average]
-        weight = np.sqrt(sectors[0].weight)
+        size = len(sectors[0].weight)
         yield TraceMatrix(
-            start, len(weight), not any(sector.point.any() or sector.sources.size for sector in sectors),
-            (weight[:, None] / weight).ravel(), tuple((int(first[k]), share) for k, share in average),
+            start, size, not any(sector.moves for sector in sectors), copy_roots(sectors[0].weight).ravel(),
+            tuple((int(first[k]), share) for k, share in average),
         )
-        start += len(weight) ** 2
+        start += size**2
