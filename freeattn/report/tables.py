@@ -257,6 +257,11 @@ _VERDICTS = {
 }
 
 
+def _add_statistic(table: Table, row: Mapping[str, Any], *names: str) -> None:
+    allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
+    table.add_row(row["statistic"], *(estimate_text(row, name) for name in names), allowed, _VERDICTS[row["passed"]])
+
+
 def verification_tables(verification: Any, preset: str | None = None) -> tuple[RenderableType, ...]:
     """One row for each statistic: softmax and its Gaussian equivalent with their intervals, the verdict."""
     spec, draws, seed = verification.spec, verification.draws, verification.seed
@@ -290,11 +295,6 @@ def measured_tables(verification: Any, title: str, measured: str = "measured") -
     for row in verification.rows():
         _add_statistic(table, row, measured)
     return table, _summary(verification)
-
-
-def _add_statistic(table: Table, row: Mapping[str, Any], *names: str) -> None:
-    allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
-    table.add_row(row["statistic"], *(estimate_text(row, name) for name in names), allowed, _VERDICTS[row["passed"]])
 
 
 def _outliers(found: Sequence[Any]) -> str:
