@@ -24,8 +24,9 @@ import sympy as sp
 from flint import fmpq
 
 from freeattn.errors import NotCoveredError
-from freeattn.model.expression import Expression, Factor, identity
+from freeattn.model.expression import Expression, identity
 from freeattn.model.letters import Copies, Diagonal, Inclusion, Space
+from freeattn.model.terms import Factor
 from freeattn.theory.automaton import START, Automaton, Edge, Node, automaton_of
 from freeattn.theory.evaluation import Evaluation
 from freeattn.theory.field import as_expression

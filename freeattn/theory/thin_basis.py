@@ -15,7 +15,7 @@ from typing import Any
 from flint import fmpq
 from sympy.polys.matrices import DomainMatrix
 
-from freeattn.model.expression import Factor
+from freeattn.model.terms import Factor
 from freeattn.theory.automaton import START, Automaton, Edge, Node
 from freeattn.theory.field import CoefficientField
 
