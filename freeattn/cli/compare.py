@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -14,7 +14,7 @@ from freeattn.cli.completion import complete_layers
 from freeattn.cli.files import output_files
 from freeattn.cli.options import LAYER_FIELDS, axis_option, force_option, json_option, plot_option, spec_options
 from freeattn.cli.records import dump_json
-from freeattn.cli.spec import build_layer
+from freeattn.cli.spec import Layer, build_layer
 from freeattn.cli.spec_text import distinct_names
 from freeattn.cli.steps import steps_of
 from freeattn.cli.warnings import warn_of_dominated_rows
@@ -63,31 +63,54 @@ def compare_command(
         name: float(exact_number(name, text))
         for name, text in (("penalty", penalty), ("noise", noise), ("level", level))
     }
-    read, names = [build_layer(text, options) for text in layers], distinct_names(layers, with_fields=True)
-    with steps_of(2 * len(read)) as step:
-        laws = [step(partial(freeattn.law, one.spec)) for one in read]
-        found = [step(partial(freeattn.predict.summary, law, **settings)) for law in laws]
+    compared = _compared(layers, [build_layer(text, options) for text in layers], settings)
     if "plot" in files:
         with files["plot"].writing() as path:
-            report.save_figure(report.plot_laws(dict(zip(names, laws, strict=True)), normalized=True, log=log), path)
-    warn_of_dominated_rows([one.spec for one in read], names)
+            report.save_figure(report.plot_laws(compared.laws, normalized=True, log=log), path)
+    warn_of_dominated_rows([one.spec for one in compared.layers], list(compared.laws))
     if as_json:
+        click.echo(dump_json(compared.record()))
+    else:
+        click.echo(report.render(compared.table(), *compared.notes()), nl=False)
+
+
+class _Compared(NamedTuple):
+    """Layers as typed and read, their laws by distinct names, and key numbers that rest on the settings."""
+
+    typed: Sequence[str]
+    layers: Sequence[Layer]
+    laws: Mapping[str, Any]
+    numbers: Sequence[Mapping[str, Any]]
+    settings: Mapping[str, float]
+
+    def record(self) -> dict[str, Any]:
         records = [
             {"layer": text, **one.record(), **numbers}
-            for text, one, numbers in zip(layers, read, found, strict=True)
+            for text, one, numbers in zip(self.typed, self.layers, self.numbers, strict=True)
         ]
-        click.echo(dump_json({"version": freeattn.__version__, **settings, "layers": records}))
-        return
-    rows = [(name, *(value_text(numbers[name]) for numbers in found)) for name in found[0]]
-    shown = ", ".join(f"{name} {value:g}" for name, value in settings.items())
-    if any(one.spec.finite_size for one in read):
-        rows.insert(1, ("finite size", *(_finite_size(one.spec) for one in read)))
-    table = report.rows_table(f"Laws of mean one: {shown}", ("", *names), rows)
-    notes = [
-        f"{name}: {line}" for name, one in zip(names, read, strict=True)
-        for line in (*one.lines, *report.not_modelled_lines(one.spec))
-    ]
-    click.echo(report.render(table, *notes), nl=False)
+        return {"version": freeattn.__version__, **self.settings, "layers": records}
+
+    def table(self) -> Any:
+        """A column for each layer; whether it is at finite size, where one of them is."""
+        rows = [(name, *(value_text(numbers[name]) for numbers in self.numbers)) for name in self.numbers[0]]
+        shown = ", ".join(f"{name} {value:g}" for name, value in self.settings.items())
+        if any(one.spec.finite_size for one in self.layers):
+            rows.insert(1, ("finite size", *(_finite_size(one.spec) for one in self.layers)))
+        return report.rows_table(f"Laws of mean one: {shown}", ("", *self.laws), rows)
+
+    def notes(self) -> list[str]:
+        return [
+            f"{name}: {line}" for name, one in zip(self.laws, self.layers, strict=True)
+            for line in (*one.lines, *report.not_modelled_lines(one.spec))
+        ]
+
+
+def _compared(typed: Sequence[str], layers: Sequence[Layer], settings: Mapping[str, float]) -> _Compared:
+    names = distinct_names(typed, with_fields=True)
+    with steps_of(2 * len(layers)) as step:
+        laws = [step(partial(freeattn.law, one.spec)) for one in layers]
+        numbers = [step(partial(freeattn.predict.summary, law, **settings)) for law in laws]
+    return _Compared(typed, layers, dict(zip(names, laws, strict=True)), numbers, settings)
 
 
 def _finite_size(spec: Any) -> str:

@@ -91,14 +91,8 @@ def sweep_command(
     With a store, what is finished is kept: an interrupted sweep goes on where it stopped, and an extended
     one computes what is new.
     """
-    files = output_files(force, {"csv": csv, "parquet": parquet, "plot": plot})
-    if "parquet" in files:
-        report.check_parquet()
-    if "plot" in files:
-        report.check_plot_file(files["plot"].given)
-    if bool(over) == (records is not None):
-        raise InputError("over", ", ".join(over) or "(not given)", "either --over beta=0.5:2:0.25 or --records FILE")
-    points = layers(preset, options, read_grid(over) if records is None else read_records(records))
+    files = _checked_files(force, {"csv": csv, "parquet": parquet, "plot": plot})
+    points = _points(preset, options, over, records)
     fields = tuple(points[0].values)
     if plot is not None and len(fields) > 2:
         raise InputError("plot", plot, f"a sweep over one field or two, not {', '.join(fields)}")
@@ -108,11 +102,7 @@ def sweep_command(
             points, quantities=quantity or _DEFAULT, draws=draws, seed=seed, workers=workers, store=kept,
             progress=progress,
         )
-    if table.of_laws:
-        warn_of_dominated_rows([point.spec for point in points if point.spec is not None])
-    if table.errors:
-        has = "has" if len(table.errors) == 1 else "have"
-        say("note", f"{len(table.errors)} of {len(table.rows)} combinations {has} an error; the column error tells it")
+    _say_what_is_wrong(table, points)
     _write_tables(files, table)
     if as_json:
         click.echo(dump_json({"version": freeattn.__version__, "preset": preset_name(preset), **table.to_dict()}))
@@ -122,6 +112,32 @@ def sweep_command(
     if "plot" in files and not failed:
         _draw(files["plot"], table, fields, plot_column)
     context.exit(1 if failed else 0)
+
+
+def _checked_files(force: bool, given: Mapping[str, str | None]) -> dict[str, OutputFile]:
+    """The files, after a test that what writes them is installed."""
+    files = output_files(force, given)
+    if "parquet" in files:
+        report.check_parquet()
+    if "plot" in files:
+        report.check_plot_file(files["plot"].given)
+    return files
+
+
+def _points(
+    preset: str | None, options: Mapping[str, Any], over: tuple[str, ...], records: str | None
+) -> Sequence[Any]:
+    if bool(over) == (records is not None):
+        raise InputError("over", ", ".join(over) or "(not given)", "either --over beta=0.5:2:0.25 or --records FILE")
+    return layers(preset, options, read_grid(over) if records is None else read_records(records))
+
+
+def _say_what_is_wrong(table: Any, points: Sequence[Any]) -> None:
+    if table.of_laws:
+        warn_of_dominated_rows([point.spec for point in points if point.spec is not None])
+    if table.errors:
+        has = "has" if len(table.errors) == 1 else "have"
+        say("note", f"{len(table.errors)} of {len(table.rows)} combinations {has} an error; the column error tells it")
 
 
 def _write_tables(files: Mapping[str, OutputFile], table: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -24,7 +25,11 @@ from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, table_rows, write_csv
 from freeattn.cli.spec import build_layer
 from freeattn.cli.spec_text import preset_name
-from freeattn.cli.spectrum import given_spectrum, spectrum_options
+from freeattn.cli.spectrum import GivenSpectrum, given_spectrum, spectrum_options
+from freeattn.report.writing import OutputFile
+
+if TYPE_CHECKING:
+    from freeattn.model.attention import Attention
 
 __all__ = ["verify_command"]
 
@@ -78,24 +83,14 @@ def verify_command(
         report.check_plot_file(files["plot"].given)
     layer = build_layer(preset, options)
     kept = None if store is None else freeattn.Store(store)  # a bad one is refused before anything is computed
-    with progress_of("computing" if given else "drawing", None if given else draws) as progress:
-        law = freeattn.law(layer.spec)
-        if given is not None:
-            verification: Any = given.compared(layer.spec, law)
-        else:
-            verification = freeattn.verify(
-                layer.spec, draws=draws, seed=seed, law=law, progress=progress, workers=workers, store=kept
-            )
+    if given is None:
+        found = _simulated(layer.spec, draws=draws, seed=seed, workers=workers, store=kept)
+    else:
+        found = _compared(layer.spec, given)
+    verification = found.verification
     for warning in verification.warnings:
         say("warning", warning)
-    if "csv" in files:
-        with files["csv"].writing() as path:
-            write_csv(path, *table_rows(verification.rows()))
-    if "plot" in files:
-        with files["plot"].writing() as path:
-            spectra, compared = _spectra(verification), verification.law if given else law
-            title = report.law_title(layer.spec, 0 if given else len(spectra))
-            report.save_figure(compared.plot(sample=spectra, log=log, title=title), path)
+    _write(files, layer.spec, found, log)
     if as_json:
         source = {"version": freeattn.__version__, "preset": preset_name(preset), "config": layer.config}
         click.echo(dump_json({**source, **verification.to_dict()}))
@@ -106,6 +101,34 @@ def verify_command(
     context.exit(0 if verification.passed else 1)
 
 
-def _spectra(verification: Any) -> list[Any]:
-    samples = getattr(verification, "samples", None)
-    return [verification.spectrum] if samples is None else [sample.softmax for sample in samples]
+class _Found(NamedTuple):
+    """A verification, and what its picture shows: a law over spectra, so many of them drawn."""
+
+    verification: Any
+    law: Any
+    spectra: Sequence[Any]
+    drawn: int
+
+
+def _simulated(spec: Attention, draws: int, **settings: Any) -> _Found:
+    with progress_of("drawing", draws) as progress:
+        law = freeattn.law(spec)
+        verification = freeattn.verify(spec, draws=draws, law=law, progress=progress, **settings)
+    spectra = [sample.softmax for sample in verification.samples]
+    return _Found(verification, law, spectra, len(spectra))
+
+
+def _compared(spec: Attention, given: GivenSpectrum) -> _Found:
+    with progress_of("computing"):
+        verification = given.compared(spec, freeattn.law(spec))
+    return _Found(verification, verification.law, [verification.spectrum], 0)
+
+
+def _write(files: Mapping[str, OutputFile], spec: Attention, found: _Found, log: bool | None) -> None:
+    if "csv" in files:
+        with files["csv"].writing() as path:
+            write_csv(path, *table_rows(found.verification.rows()))
+    if "plot" in files:
+        with files["plot"].writing() as path:
+            title = report.law_title(spec, found.drawn)
+            report.save_figure(found.law.plot(sample=found.spectra, log=log, title=title), path)

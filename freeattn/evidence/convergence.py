@@ -21,7 +21,7 @@ from freeattn.errors import InputError
 from freeattn.evidence.beta_losses import BetaLoss, beta_loss
 from freeattn.evidence.compare import LawTable
 from freeattn.evidence.distances import PAIRS, Distance, distances
-from freeattn.evidence.draws import number_of_draws, results_of
+from freeattn.evidence.draws import number_of_draws, results_of, task_of
 from freeattn.evidence.sampling import sample
 from freeattn.evidence.scaling import scaled
 from freeattn.evidence.score_identity import ScoreIdentity, identity_applies, score_identities, score_means
@@ -30,7 +30,7 @@ from freeattn.evidence.weights import named_seed
 from freeattn.model.attention import Attention
 from freeattn.model.quantities import as_positive
 from freeattn.numerics.limiting import law as limiting_law
-from freeattn.runs import Progress, Result, Store, Task
+from freeattn.runs import Progress, Result, Store
 
 __all__ = ["Convergence", "converge", "draw_at_size"]
 
@@ -134,7 +134,10 @@ def converge(
     tables = _tables(layers)  # before the draws: a refusal costs nothing
     limit_tables = {beta: limiting_law(limits[beta, lengths[0]]) for beta, _ in hot}
     every = [*layers.values(), *limits.values()]
-    tasks = [_task(layer, root, draw) for layer in every for draw in range(count)]
+    tasks = [
+        task_of("draw of a layer at one size", draw_at_size, layer, root, draw)
+        for layer in every for draw in range(count)
+    ]
     results = results_of(tasks, executor=executor, workers=workers, store=store, progress=progress)
     by_layer = [results[k * count : (k + 1) * count] for k in range(len(every))]
     measured = dict(zip(layers, by_layer, strict=False))
@@ -155,11 +158,6 @@ def draw_at_size(spec: Attention, seed: int, draw: int) -> Result:
     one = sample(spec, root)
     means = score_means(spec, root) if identity_applies(spec) else np.empty(0)
     return {"softmax": one.softmax, "equivalent": one.equivalent, "score_means": means}
-
-
-def _task(spec: Attention, seed: int, draw: int) -> Task:
-    key = {"kind": "draw of a layer at one size", "spec": spec.to_dict(), "seed": seed, "draw": draw}
-    return Task(key, draw_at_size, (spec, seed, draw))
 
 
 # What was asked --------------------------------------------------------------------------------------------------

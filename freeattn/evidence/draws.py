@@ -5,7 +5,7 @@ Draw i takes its numbers from SeedSequence(seed).spawn(draws)[i]: they depend on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from freeattn.runs import Progress, Result, Store, Task, run
 
 __all__ = [
     "child_seed", "draw_layer", "draw_words", "layer_draws", "layer_task", "number_of_draws", "results_of",
-    "word_draws",
+    "task_of", "word_draws",
 ]
 
 
@@ -54,10 +54,16 @@ def draw_words(expression: Expression, sizes: Mapping[Any, Any], seed: int, of: 
     return {"eigenvalues": sample_words(expression, sizes, child_seed(seed, draw), of)}
 
 
+def task_of(
+    kind: str, function: Callable[[Attention, int, int], Result], spec: Attention, seed: int, draw: int
+) -> Task:
+    """What a function gives for one draw of a layer, as a task; `kind` names the function in stores."""
+    return Task({"kind": kind, "spec": spec.to_dict(), "seed": int(seed), "draw": draw}, function, (spec, seed, draw))
+
+
 def layer_task(spec: Attention, seed: int, draw: int) -> Task:
     """One draw of a layer as a task."""
-    key = {"kind": "draw of a layer", "spec": spec.to_dict(), "seed": int(seed), "draw": draw}
-    return Task(key, draw_layer, (spec, seed, draw))
+    return task_of("draw of a layer", draw_layer, spec, seed, draw)
 
 
 def layer_draws(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
-from freeattn.evidence.draws import child_seed, layer_task
+from freeattn.evidence.draws import child_seed, layer_task, task_of
 from freeattn.evidence.features import Features, draw_features
 from freeattn.evidence.weights import Matrix
 from freeattn.model.attention import Attention
@@ -43,8 +43,7 @@ def features_of_draw(spec: Attention, seed: int, draw: int) -> Result:
 
 
 def _features_task(spec: Attention, seed: int, draw: int) -> Task:
-    key = {"kind": "features of a layer", "spec": spec.to_dict(), "seed": seed, "draw": draw}
-    return Task(key, features_of_draw, (spec, seed, draw))
+    return task_of("features of a layer", features_of_draw, spec, seed, draw)
 
 
 def _read_spectra(result: Result, spec: Attention) -> Spectra:

@@ -14,9 +14,10 @@ import numpy as np
 
 from freeattn.errors import InputError
 from freeattn.evidence.weights import Matrix, blas_threads, seed_sequence, shares
-from freeattn.model.expression import Expression, Factor, Term
+from freeattn.model.expression import Expression
 from freeattn.model.letters import AnyLetter, Copies, Diagonal, Inclusion, Letter, Part, Space
 from freeattn.model.quantities import is_symbolic
+from freeattn.model.terms import Factor, Term
 from freeattn.model.word_sizes import checked_sizes
 
 __all__ = ["LAWS", "Numbers", "sample_words"]

@@ -63,6 +63,10 @@ class BandMap:
         """Where the density diverges; meant for order > 1 only."""
         return self.right if self.hard_right else self.left
 
+    def inside(self, x: Array) -> NDArray[np.bool_]:
+        """Where x is strictly between the ends."""
+        return (x > self.left) & (x < self.right)
+
     def point(self, theta: Array) -> Array:
         """x(θ)."""
         width = self.right - self.left

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.errors import BranchError, ConvergenceError, InputError, NotCoveredError
+from freeattn.errors import ConvergenceError, InputError, NotCoveredError
 from freeattn.numerics.bands import BandMap, LinearMap, OffsetMap, PanelBand, build_panels
 from freeattn.numerics.convolution_bands import ConvolutionBand, Divergences, bands_on
 from freeattn.numerics.fixed_points import BAND, GAP, FixedPoints, Fold
@@ -19,6 +19,7 @@ from freeattn.numerics.given_numbers import DOUBLE_DIGITS
 from freeattn.numerics.panel_engine import GapInsideError, PanelEngine, near_edge
 from freeattn.numerics.subordination import Subordination
 from freeattn.numerics.support import Band, Edge
+from freeattn.numerics.whole_bands import whole_bands
 
 __all__ = ["ConvolutionEngine"]
 
@@ -26,8 +27,6 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _DOUBLE_EDGES = 20  # digits up to which an edge is rounded to a double afterwards
-_MASS_TOLERANCE = 1e-9
-_ROUNDS = 12  # of grids, each with the points at which the last one failed
 _RESOLVED = 2e-12  # of panels: the sums over nodes have this accuracy for laws given by words
 _REFINEMENTS = (1, 4)
 _POINTS = 60  # of a grid, uniform and logarithmic
@@ -62,29 +61,15 @@ class ConvolutionEngine(PanelEngine):
     def _resolved(
         self, likely: Array, atoms: tuple[float, ...], infinite: Divergences, mass: float, order: Fraction
     ) -> tuple[tuple[ConvolutionBand, ...], tuple[PanelBand, ...]]:
-        if mass <= _MASS_TOLERANCE:
-            return (), ()
-        last: Exception = BranchError("no band was found")
         forbidden = np.array([*atoms, *(x for x, _ in infinite)])
-        for refine in _REFINEMENTS:
-            for _ in range(_ROUNDS):
-                grid = _grid(self._points.equation, likely, refine)
-                grid = grid[(np.abs(grid[:, None] - forbidden) > _BESIDE_ATOMS * np.abs(grid).max()).all(axis=1)]
-                try:
-                    bands = bands_on(self._points, grid, order, infinite)
-                    panels = tuple(self._panels_of(band) for band in bands)
-                except GapInsideError as gap:
-                    likely, last = np.concatenate([likely, gap.points]), gap
-                    continue
-                except ConvergenceError as error:
-                    last = error
-                    break
-                found = sum(panel.mass for panel in panels)
-                if abs(found - mass) <= _MASS_TOLERANCE:
-                    return bands, panels
-                last = BranchError(f"the bands found hold mass {found:.12g} instead of {mass:.12g}")
-                break
-        raise last
+
+        def found(refine: int, near: Array) -> tuple[tuple[ConvolutionBand, ...], tuple[PanelBand, ...]]:
+            grid = _grid(self._points.equation, near, refine)
+            grid = grid[(np.abs(grid[:, None] - forbidden) > _BESIDE_ATOMS * np.abs(grid).max()).all(axis=1)]
+            bands = bands_on(self._points, grid, order, infinite)
+            return bands, tuple(self._panels_of(band) for band in bands)
+
+        return whole_bands(found, mass, _REFINEMENTS, likely, ConvergenceError)
 
     def _panels_of(self, band: ConvolutionBand) -> PanelBand:
         order = float(band.order) if band.left is None else 0.0
@@ -158,7 +143,7 @@ class ConvolutionEngine(PanelEngine):
         result = np.zeros(x.shape)
         ends = self.bands(DOUBLE_DIGITS)
         for panel, band, (left, right) in zip(self.panels, self._bands, ((b.left, b.right) for b in ends), strict=True):
-            inside = (x > panel.map.left) & (x < panel.map.right)
+            inside = panel.map.inside(x)
             if inside.any():
                 result[inside] = self._density_in(x[inside], band, panel)
             for edge in (left, right):
@@ -191,7 +176,7 @@ class ConvolutionEngine(PanelEngine):
     def _on_axis(self, x: Array) -> Complex:
         m = np.full(x.shape, np.nan + 0j)
         for panel, band in zip(self.panels, self._bands, strict=True):
-            inside = (x > panel.map.left) & (x < panel.map.right)
+            inside = panel.map.inside(x)
             if inside.any():
                 m[inside] = self._solve_in(band, panel, x[inside])[1]
             for fold in (band.left, band.right):

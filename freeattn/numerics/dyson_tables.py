@@ -15,7 +15,7 @@ from freeattn.theory.dyson import DysonSystem, Sector
 from freeattn.theory.evaluation import Evaluation
 from freeattn.theory.self_energy import Trace
 
-__all__ = ["DysonTables", "Read", "SectorTable", "mapped", "number_of", "tables_of"]
+__all__ = ["DysonTables", "Read", "SectorTable", "copy_roots", "mapped", "number_of", "tables_of"]
 
 Real = NDArray[Any]  # of doubles, or of mpmath numbers
 _DIGITS = 17  # of weights that are not rational: below the rounding of doubles
@@ -25,8 +25,7 @@ _DIGITS = 17  # of weights that are not rational: below the rounding of doubles
 class SectorTable:
     """The matrix of one sector at one node, b × b: constant − z·point − Σ_i u_e·energy[i], e = sources[i].
 
-    `weight` is the number of copies of each block that the sector sums over: √(weight_p/weight_q) × (entry p, q) is
-    symmetric.
+    `weight` is the number of copies of each block that the sector sums over; see `copy_roots`.
     """
 
     constant: Real
@@ -34,6 +33,17 @@ class SectorTable:
     sources: NDArray[np.intp]
     energy: Real
     weight: Real
+
+    @property
+    def moves(self) -> bool:
+        """Whether the matrix depends on z or on unknowns."""
+        return bool(self.point.any() or self.sources.size)
+
+
+def copy_roots(weight: Any) -> Real:
+    """√(weight_p/weight_q), by which entries of a sector are multiplied to be symmetric (b × b)."""
+    root = np.sqrt(np.asarray(weight, dtype=float))
+    return np.asarray(root[:, None] / root)
 
 
 class Read(NamedTuple):

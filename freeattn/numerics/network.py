@@ -28,6 +28,7 @@ from freeattn.numerics.refinement import refined_density, sharpened
 from freeattn.numerics.stretches import Stretch, find_stretches
 from freeattn.numerics.support import Band, Edge
 from freeattn.numerics.trace_equation import TraceEquation
+from freeattn.numerics.whole_bands import whole_bands
 
 __all__ = ["NetworkEngine"]
 
@@ -36,9 +37,7 @@ Complex = NDArray[np.complex128]
 
 _GUARD_DIGITS = 15
 _REFINEMENTS = (1, 2, 6, 18)  # of the grid, until the masses of the bands add up
-_MOST_GAPS = 12  # that are found one after another inside bands of one grid
 _DEVIATIONS = np.linspace(-3.03, 2.97, 19)  # where most of a law lies, however narrow; not on edges such as ±2
-_MASS_TOLERANCE = 1e-9
 _RELIABLE = 1e-6  # relative error by rounding beyond which no number is returned
 _ZERO = 1e-12  # of ∫ν(dt)/|t − z| ≥ 1/(|z| + reach): what rounding may leave of an m that vanishes in a gap
 _HARD_EDGE = 1e-4  # of the support: nearer to 0 there may be a series
@@ -69,7 +68,6 @@ class NetworkEngine(PanelEngine):
     ) -> None:
         self._atoms = atoms
         self._cancelling = cancelling
-        self._extra = centre[0] + centre[1] * _DEVIATIONS
         self._tables = tables
         self._equation = trace_equation(tables(0))
         self._descent = Descent(self._equation, size)
@@ -78,34 +76,22 @@ class NetworkEngine(PanelEngine):
         self._bands: dict[int, tuple[Band, ...]] = {}
         self._chords = BandChords(self._equation)
         self._integrals: dict[int, PreciseIntegrals] = {}
-        self._stretches, self._panels = self._resolved(size, mass, signed)
+        self._stretches, self._panels = self._resolved(size, mass, signed, centre[0] + centre[1] * _DEVIATIONS)
 
     @np.errstate(all="ignore")
-    def _resolved(self, size: float, mass: float, signed: bool) -> tuple[tuple[Stretch, ...], tuple[PanelBand, ...]]:
-        """Bands on finer and finer grids until their masses add up; a point found in a gap inside a band is kept."""
-        if mass <= _MASS_TOLERANCE:
-            return (), ()
-        last = BranchError("no band was found")
-        for refine in _REFINEMENTS:
-            for _ in range(_MOST_GAPS):
-                try:
-                    found = find_stretches(self._axis, size, signed, refine, self._extra)
-                    sharp = all(stretch.sharp for stretch in found)
-                    stretches = found if sharp else tuple(sharpened(s, self.traces_to(_DOUBLE_EDGES)) for s in found)
-                    panels = tuple(self._panels_of(stretch) for stretch in stretches)
-                    total = sum(panel.mass for panel in panels)
-                    if abs(total - mass) <= _MASS_TOLERANCE:
-                        return stretches, panels
-                    last = BranchError(
-                        f"the bands found hold mass {total:.12g} instead of {mass:.12g}: one is missing or wrong"
-                    )
-                except GapInsideError as gap:
-                    self._extra, last = np.concatenate([self._extra, gap.points]), gap
-                    continue
-                except (BranchError, ConvergenceError) as error:
-                    last = BranchError(str(error))
-                break
-        raise last
+    def _resolved(
+        self, size: float, mass: float, signed: bool, near: Array
+    ) -> tuple[tuple[Stretch, ...], tuple[PanelBand, ...]]:
+        def found(refine: int, near: Array) -> tuple[tuple[Stretch, ...], tuple[PanelBand, ...]]:
+            try:
+                stretches = find_stretches(self._axis, size, signed, refine, near)
+                if not all(stretch.sharp for stretch in stretches):
+                    stretches = tuple(sharpened(s, self.traces_to(_DOUBLE_EDGES)) for s in stretches)
+                return stretches, tuple(self._panels_of(stretch) for stretch in stretches)
+            except ConvergenceError as error:
+                raise BranchError(str(error)) from None
+
+        return whole_bands(found, mass, _REFINEMENTS, near, BranchError)
 
     def _panels_of(self, stretch: Stretch) -> PanelBand:
         left, right = stretch.ends
@@ -160,6 +146,9 @@ class NetworkEngine(PanelEngine):
                 raise BranchError(f"no physical root at x = {x[~good][status != BAND][0]:.17g} inside a band")
         return u, self._output(u, x.astype(complex)).imag / np.pi
 
+    def _solved_in(self, x: Array, panel: PanelBand, stretch: Stretch) -> Complex:
+        return self._solve_band(x, panel.guess(panel.map.angle(x)), stretch)[0]
+
     # Bands -----------------------------------------------------------------------------------------------------
 
     def bands(self, digits: int) -> tuple[Band, ...]:
@@ -190,7 +179,7 @@ class NetworkEngine(PanelEngine):
     def density(self, x: Array) -> Array:
         result = np.zeros(x.shape)
         for panel, stretch in zip(self.panels, self._stretches, strict=True):
-            inside = (x > panel.map.left) & (x < panel.map.right)
+            inside = panel.map.inside(x)
             if inside.any():
                 result[inside] = self._density_in(x[inside], panel, stretch)
             if panel.map.order:
@@ -274,7 +263,7 @@ class NetworkEngine(PanelEngine):
         edges: NDArray[np.bool_] = np.asarray(np.isfinite(self._at_edge(x)).all(axis=1))
         m, outside = np.full(x.shape, np.nan + 0j), ~edges
         for panel in self.panels:
-            inside = (x > panel.map.left) & (x < panel.map.right) & ~edges
+            inside = panel.map.inside(x) & ~edges
             m[inside] = self._chords.stieltjes(x[inside], panel.map.angle(x[inside]), panel, _RELIABLE)
             outside &= (x < panel.map.left) | (x > panel.map.right)
         if outside.any():
@@ -307,9 +296,9 @@ class NetworkEngine(PanelEngine):
                 raise InputError(
                     "z", panel.map.hard_end, "a point off the hard edge, where the Stieltjes transform is infinite"
                 )
-            inside = (x > panel.map.left) & (x < panel.map.right) & np.isnan(u).any(axis=1)
+            inside = panel.map.inside(x) & np.isnan(u).any(axis=1)
             if inside.any():
-                u[inside] = self._solve_band(x[inside], panel.guess(panel.map.angle(x[inside])), stretch)[0]
+                u[inside] = self._solved_in(x[inside], panel, stretch)
         outside = np.flatnonzero(np.isnan(u).any(axis=1))
         if outside.size:
             u[outside] = self._in_gaps(x[outside])
@@ -339,9 +328,9 @@ class NetworkEngine(PanelEngine):
         """The solution at points in bands."""
         u = np.empty((x.size, self._equation.count), dtype=complex)
         for panel, stretch in zip(self.panels, self._stretches, strict=True):
-            here = (x > panel.map.left) & (x < panel.map.right)
+            here = panel.map.inside(x)
             if here.any():
-                u[here] = self._solve_band(x[here], panel.guess(panel.map.angle(x[here])), stretch)[0]
+                u[here] = self._solved_in(x[here], panel, stretch)
         return u
 
     def _at_edge(self, x: Array) -> Complex:
@@ -386,8 +375,7 @@ class NetworkEngine(PanelEngine):
         point = as_number(precise.context, x)
         for panel, stretch, band in zip(self.panels, self._stretches, self.bands(digits), strict=True):
             if band.left.x < point < band.right.x:
-                place = np.array([float(point)])
-                u = self._solve_band(place, panel.guess(panel.map.angle(place)), stretch)[0][0]
+                u = self._solved_in(np.array([float(point)]), panel, stretch)[0]
                 return precise.context.im(precise.stieltjes(u, point)) / precise.context.pi
         return precise.context.zero
 

@@ -44,9 +44,8 @@ class PanelEngine(Engine):
     def mass_below(self, x: Array) -> Array:
         total = np.zeros(x.shape)
         for panel in self.panels:
-            left, right = panel.map.left, panel.map.right
-            inside = (x > left) & (x < right)
-            total = np.where(x >= right, total + panel.mass, total)
+            inside = panel.map.inside(x)
+            total = np.where(x >= panel.map.right, total + panel.mass, total)
             if inside.any():
                 total[inside] += panel.mass_to(panel.map.angle(x[inside]))
         return total

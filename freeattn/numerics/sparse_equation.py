@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.model.quantities import binary_of
-from freeattn.numerics.dyson_tables import DysonTables
+from freeattn.numerics.dyson_tables import DysonTables, copy_roots
 from freeattn.numerics.small_inverse import inverses
 
 __all__ = ["BALANCING_ROUNDS", "Balanced", "Binary", "Coefficients", "SparseEquation", "Units", "shifted", "summed"]
@@ -87,6 +87,25 @@ class SparseEquation:
         self.count = len(tables.reads)
         self.sizes = [len(sector.weight) for sector in tables.sectors]
         self.first = np.cumsum([0, *self.sizes])[:-1]
+        self._list_terms(tables)
+        exact = [*self.energy.exact, *self.reads.exact, *self.constant.exact]
+        self._padding = 2 * context.prec - np.array([e for _, e in exact], dtype=np.intp)
+        self._padded = np.array([m << 2 * context.prec for m, _ in exact], dtype=object)
+        total = sum(self.sizes)
+        self._roots = np.zeros((total, total))
+        for first, sector in zip(self.first, tables.sectors, strict=True):
+            inside = slice(first, first + len(sector.weight))
+            self._roots[inside, inside] = copy_roots(sector.weight)
+        self._roots_or_one = np.where(self._roots == 0, 1.0, self._roots)
+        self._copies = np.concatenate([np.log2(np.array(s.weight, dtype=float)) / 2 for s in tables.sectors])
+        self._before = self.reads.rows[:, None] * total + self.energy.rows
+        self._after = self.energy.columns * total + self.reads.columns[:, None]
+        self._identity = np.eye(self.count)
+        self._incidence = np.equal.outer(self.sources, np.arange(self.count)).astype(float)
+        self.energy_starts, self.read_starts = _starts(self.energy.owner), _starts(self.reads.owner)
+
+    def _list_terms(self, tables: DysonTables) -> None:
+        """Places, and the parts of their entries; reads and output."""
         energy = sorted(
             (self._at(k, p, q), int(e), matrix[p, q])
             for k, sector in enumerate(tables.sectors)
@@ -104,28 +123,11 @@ class SparseEquation:
         self.constant, self.point = (self._coefficients((place[at], at, v) for at, v in part) for part in fixed)
         self.energy = self._coefficients((place[at], at, v) for at, _, v in energy)
         self.sources = np.array([e for _, e, _ in energy], dtype=np.intp)
-        reads, self.output = (
+        self.reads, self.output = (
             self._coefficients((e, self._at(r.sector, r.row, r.column), r.coefficient)
                                for e, sums in enumerate(found) for r in sums)
             for found in (tables.reads, (tables.output,))
         )
-        self.reads = reads
-        exact = [*self.energy.exact, *self.reads.exact, *self.constant.exact]
-        self._padding = 2 * context.prec - np.array([e for _, e in exact], dtype=np.intp)
-        self._padded = np.array([m << 2 * context.prec for m, _ in exact], dtype=object)
-        self._roots = np.zeros((sum(self.sizes),) * 2)
-        for first, sector in zip(self.first, tables.sectors, strict=True):
-            root = np.sqrt(np.array(sector.weight, dtype=float))
-            inside = slice(first, first + len(root))
-            self._roots[inside, inside] = root[:, None] / root
-        self._roots_or_one = np.where(self._roots == 0, 1.0, self._roots)
-        self._copies = np.concatenate([np.log2(np.array(s.weight, dtype=float)) / 2 for s in tables.sectors])
-        total = sum(self.sizes)
-        self._before = self.reads.rows[:, None] * total + self.energy.rows
-        self._after = self.energy.columns * total + self.reads.columns[:, None]
-        self._identity = np.eye(self.count)
-        self._incidence = np.equal.outer(self.sources, np.arange(self.count)).astype(float)
-        self.energy_starts, self.read_starts = _starts(self.energy.owner), _starts(self.reads.owner)
 
     def _at(self, sector: int, row: Any, column: Any) -> tuple[int, int]:
         return int(self.first[sector] + row), int(self.first[sector] + column)

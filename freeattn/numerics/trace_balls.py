@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from freeattn.errors import CertificationError
 from freeattn.numerics.array_balls import TINY, Ball, positive_definite, product, slack
-from freeattn.numerics.dyson_tables import DysonTables, Read
+from freeattn.numerics.dyson_tables import DysonTables, Read, copy_roots
 from freeattn.numerics.enclosures import double_of, exactly
 
 __all__ = [
@@ -81,8 +81,7 @@ class TraceBalls:
             self._constant[k, range(b, width), range(b, width)] = 1.0
             self._constant[k, :b, :b], self.point[k, :b, :b] = _doubles(s.constant), _doubles(s.point)
             energy[k, :b, :b, s.sources] = _doubles(s.energy)
-            roots = np.sqrt(_doubles(s.weight))
-            roots_of[k, :b, :b] = roots[:, None] / roots
+            roots_of[k, :b, :b] = copy_roots(_doubles(s.weight))
         self._energy = energy.reshape(-1, self.count)
         self._energy_moduli = np.abs(self._energy)
         self._energy_slack = slack(_most_terms(self._energy) + 2)

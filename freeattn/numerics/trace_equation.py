@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freeattn.numerics.bands import PanelBand
-from freeattn.numerics.dyson_tables import DysonTables, Read, SectorTable
+from freeattn.numerics.dyson_tables import DysonTables, Read, SectorTable, copy_roots
 from freeattn.numerics.small_inverse import inverses
 
 __all__ = [
@@ -90,11 +90,8 @@ class TraceEquation:
         self._reads = [_reads_of(tables.reads, k) for k in range(len(tables.sectors))]
         self._output = [_reads_of((tables.output,), k) for k in range(len(tables.sectors))]
         self._absolute = [(np.abs(s.constant), np.abs(s.point), np.abs(_flat(s.energy))) for s in tables.sectors]
-        self._constant = [
-            all(not tables.sectors[k].point.any() and not tables.sectors[k].sources.size for k, _ in average)
-            for average in tables.averages
-        ]
-        self._roots = [np.sqrt(s.weight)[:, None] / np.sqrt(s.weight) for s in tables.sectors]
+        self._constant = [not any(tables.sectors[k].moves for k, _ in average) for average in tables.averages]
+        self._roots = [copy_roots(s.weight) for s in tables.sectors]
 
     def matrices(self, u: Numbers, z: Numbers) -> list[Numbers]:
         """(C − z P − Σ u E)⁻¹ in each sector."""

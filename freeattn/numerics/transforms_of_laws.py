@@ -48,17 +48,12 @@ def psi(law: Any, z: ArrayLike) -> Any:
     Raises:
         InputError: where 1/z is an atom or a hard edge, and for numbers that are not finite.
     """
-    points = _points("z", z)
-    result, some = np.zeros(points.shape, dtype=complex), points != 0
-    inverse = 1 / points[some]
-    upper = np.where(inverse.imag < 0, np.conj(inverse), inverse)
-    law._refuse_atoms(upper)
-    value = CauchySums(law)(upper)
-    found = -value.m * value.h  # 1 + z·m = m·H
-    result[some] = np.where(inverse.imag < 0, np.conj(found), found)
-    if not np.isfinite(result).all():
-        raise InputError("z", complex(points[~np.isfinite(result)][0]), "a point off the poles of ψ")
-    return _shaped(z, result)
+    def found(upper: Complex) -> Complex:
+        law._refuse_atoms(upper)
+        value = CauchySums(law)(upper)
+        return -value.m * value.h  # 1 + z·m = m·H
+
+    return _shaped(z, _off_poles("ψ", z, lambda points: _at_inverses(points, found)))
 
 
 def eta_transform(law: Any, z: ArrayLike) -> Any:
@@ -67,15 +62,25 @@ def eta_transform(law: Any, z: ArrayLike) -> Any:
     Raises:
         InputError: for numbers that are not finite, and at a pole of η.
     """
-    points = _points("z", z)
+    sums = CauchySums(law)
+    return _shaped(z, _off_poles("η", z, lambda points: points * _at_inverses(points, lambda upper: sums(upper).h)))
+
+
+def _at_inverses(points: Complex, function: Callable[[Complex], Complex]) -> Complex:
+    """A function that is given in the upper half-plane, with f(z̄) = f(z)‾, at 1/points; 0 at 0."""
     result, some = np.zeros(points.shape, dtype=complex), points != 0
     inverse = 1 / points[some]
-    upper = np.where(inverse.imag < 0, np.conj(inverse), inverse)
-    h = CauchySums(law)(upper).h
-    result[some] = points[some] * np.where(inverse.imag < 0, np.conj(h), h)
+    found = function(np.where(inverse.imag < 0, np.conj(inverse), inverse))
+    result[some] = np.where(inverse.imag < 0, np.conj(found), found)
+    return result
+
+
+def _off_poles(name: str, z: ArrayLike, function: Callable[[Complex], Complex]) -> Complex:
+    points = _points("z", z)
+    result = function(points)
     if not np.isfinite(result).all():
-        raise InputError("z", complex(points[~np.isfinite(result)][0]), "a point off the poles of η")
-    return _shaped(z, result)
+        raise InputError("z", complex(points[~np.isfinite(result)][0]), f"a point off the poles of {name}")
+    return result
 
 
 def r_transform(law: Any, g: ArrayLike) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -257,6 +257,11 @@ _VERDICTS = {
 }
 
 
+def _add_statistic(table: Table, row: Mapping[str, Any], *names: str) -> None:
+    allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
+    table.add_row(row["statistic"], *(estimate_text(row, name) for name in names), allowed, _VERDICTS[row["passed"]])
+
+
 def verification_tables(verification: Any, preset: str | None = None) -> tuple[RenderableType, ...]:
     """One row for each statistic: softmax and its Gaussian equivalent with their intervals, the verdict."""
     spec, draws, seed = verification.spec, verification.draws, verification.seed
@@ -266,9 +271,7 @@ def verification_tables(verification: Any, preset: str | None = None) -> tuple[R
         names["limit"] = "softmax, from the limit"
     table = _table(title, "statistic", *names.values(), "allowed", "verdict")
     for row in verification.rows():
-        estimates = (estimate_text(row, name) for name in names)
-        allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
-        table.add_row(row["statistic"], *estimates, allowed, _VERDICTS[row["passed"]])
+        _add_statistic(table, row, *names)
     return (table, _summary(verification), Text(_VERIFICATION_NOTE), *not_modelled_lines(spec))
 
 
@@ -290,8 +293,7 @@ def measured_tables(verification: Any, title: str, measured: str = "measured") -
     """One row for each statistic that is compared with the law alone, then the verdict."""
     table = _table(title, "statistic", measured, "allowed", "verdict")
     for row in verification.rows():
-        allowed = "" if row["allowance"] is None else f"{row['allowance']:.3g}"
-        table.add_row(row["statistic"], estimate_text(row, measured), allowed, _VERDICTS[row["passed"]])
+        _add_statistic(table, row, measured)
     return table, _summary(verification)
 
 

@@ -23,8 +23,9 @@ from typing import Any, NamedTuple, TypeAlias
 import sympy as sp
 
 from freeattn.errors import InputError, NotCoveredError
-from freeattn.model.expression import Expression, Factor, Stretch, Term
+from freeattn.model.expression import Expression
 from freeattn.model.letters import Copies, Inclusion, Space
+from freeattn.model.terms import Factor, Stretch, Term
 from freeattn.theory.field import CoefficientField, as_expression
 
 __all__ = ["START", "Automaton", "Edge", "Leaf", "Node", "Suffix", "automaton_of", "leaves"]

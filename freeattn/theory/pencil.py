@@ -28,9 +28,10 @@ from typing import Literal, NamedTuple, TypeAlias
 import sympy as sp
 
 from freeattn.errors import InputError
-from freeattn.model.expression import Expression, Factor
+from freeattn.model.expression import Expression
 from freeattn.model.letters import Copies, Diagonal, Letter, Space
 from freeattn.model.quantities import Quantity
+from freeattn.model.terms import Factor
 from freeattn.theory.assumptions import Rule
 from freeattn.theory.automaton import START, Automaton, automaton_of, leaves
 from freeattn.theory.field import CoefficientField, as_expression

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import sympy as sp
@@ -12,11 +11,9 @@ from freeattn.model.attention import Attention
 from freeattn.model.inputs import FeatureCovariance, OrthogonalInput
 from freeattn.theory import symbols as sym
 from freeattn.theory.attention_words import words_of
-from freeattn.theory.breaking import width_of
 from freeattn.theory.dyson import DysonSystem
 from freeattn.theory.equivalent import equivalent_of
 from freeattn.theory.field import as_expression
-from freeattn.theory.latex_words import latex_words
 from freeattn.theory.layer import equivalent_equations, theta_definitions
 from freeattn.theory.notation import Notation, latex_of, text_of
 from freeattn.theory.pencil import Fixed, Pencil, Position
@@ -38,7 +35,8 @@ from freeattn.theory.pencil_writing import (
     shared_or_not,
     words,
 )
-from freeattn.theory.steps import Equation, Piece, Step, Term, Vanishing, reference
+from freeattn.theory.reduced_exposition import definitions_step, reduced_step
+from freeattn.theory.steps import Equation, Piece, Step, reference
 from freeattn.theory.system import ScalarSystem
 
 __all__ = ["pencil_steps"]
@@ -47,8 +45,6 @@ N = Notation
 _MOST_BLOCKS = 12  # of a pencil that is shown as a matrix
 _MOST_TRACES = 20  # that are listed in a sentence
 _MOMENTS = 2  # shown; any number can be asked for
-_WIDE = 45  # a denominator, by `width_of`
-_CHUNK = 24  # characters of words that stay on one line
 _LAWS = {
     "gram": ("M M^{T}", "M Mᵀ"), "cogram": ("M^{T} M", "MᵀM"), "self-adjoint": ("M", "M"),
 }
@@ -88,8 +84,8 @@ def _steps(stages: Stages) -> Iterator[Step]:
     yield _pattern(system)
     yield _self_energy(system)
     yield _dyson(system)
-    yield _reduced(stages.system, system)
-    yield _definitions(stages.system, system)
+    yield reduced_step(stages.system, system)
+    yield definitions_step(stages.system, system)
     yield _branch(stages.system)
     yield _moments(stages)
     if stages.values:
@@ -293,90 +289,6 @@ def _dyson(system: DysonSystem) -> Step:
     pieces = f"falls apart into {count} small ones" if count > 1 else "stays in one piece"
     return Step("dyson", "The matrix Dyson equation",
                 (f"The matrix {pieces}.", *note, *shared_or_not(system)), tuple(equations))
-
-
-def _reduced(system: ScalarSystem, dyson: DysonSystem) -> Step:
-    count = len(system.unknowns)
-    names = _names(dyson)
-    unknowns = tuple(
-        Equation(f"unknown-{k}", symbol, _words(system.meaning(symbol), names), sign=COLON)
-        for k, symbol in enumerate(system.unknowns, 1)
-    )
-    others = _meanings(system, names, _auxiliary(system, system.equations))
-    equations = tuple(
-        Vanishing(f"reduced-{k}", tuple(Term(sp.S.One, term, sp.S.One) for term in sp.Add.make_args(equation)))
-        for k, equation in enumerate(system.equations, 1)
-    )
-    output = Equation("output", N("m(z)", "m(z)"), system.output)
-    plural, traces = "s" if count > 1 else "", len(dyson.entering)
-    which = f"all {traces} traces follow" if traces > 1 else "the one trace follows"
-    return Step(
-        "reduced", "The reduced system",
-        (f"From {count} unknown{plural} {which} one after the other, by the definitions of the next step, and {count} "
-         f"equation{plural} remain{'' if plural else 's'}:",),
-        (*unknowns, *others, *equations, output),
-    )
-
-
-def _auxiliary(system: ScalarSystem, expressions: Iterable[sp.Expr]) -> tuple[sp.Symbol, ...]:
-    """Defined symbols that are not traces, in the order in which they are defined."""
-    inside = {symbol for expression in expressions for symbol in expression.free_symbols}
-    return tuple(s for s, _ in system.definitions if s in inside and not s.name.startswith("g_"))
-
-
-def _meanings(system: ScalarSystem, names: Collection[str], symbols: Iterable[sp.Symbol]) -> tuple[Equation, ...]:
-    return tuple(Equation(f"meaning-{s}", s, _words(system.meaning(s), names), sign=COLON) for s in symbols)
-
-
-def _names(dyson: DysonSystem) -> frozenset[str]:
-    """The names of blocks and letters."""
-    letters = [*(a.name for a in dyson.pencil.letters), *(f.letter.name for f in dyson.pencil.fixed if f.letter)]
-    return frozenset((*letters, *(block.name for block in dyson.pencil.blocks)))
-
-
-def _words(text: str, names: Collection[str]) -> Notation:
-    """Words as a formula that may break between them; names of blocks and letters as they stand elsewhere."""
-    pieces = tuple(
-        "".join(_word(word, names) for word in part.split()) for part in textwrap.wrap(text, _CHUNK)
-    )
-    pieces = (*pieces[:-1], pieces[-1].removesuffix(r"\ "))
-    return N("".join(pieces), text, pieces)
-
-
-def _word(word: str, names: Collection[str]) -> str:
-    bare = word.strip("(),")
-    if bare not in names:
-        return rf"\text{{{latex_words(word)} }}"
-    before, _, after = word.partition(bare)
-    return rf"{before}{name_of(bare).latex}{after}\ "
-
-
-def _definitions(system: ScalarSystem, dyson: DysonSystem) -> Step:
-    first = set(_auxiliary(system, system.equations))
-    used = (*system.equations, *(value for _, value in system.definitions), *(s for s, _ in system.definitions))
-    names = [s for s in _auxiliary(system, used) if s not in first]
-    flows = any(s.name.startswith("f_") for s, _ in system.definitions)
-    sentence: tuple[Piece, ...] = ("In this order,",)
-    if flows:
-        sentence = ("The flow through a letter at one place of the pencil is what its pairings add to ",
-                    N(r"N_p(\Sigma g)_{p,p}/n_x", "N_p·(Σ·g)_p_p/n_x"), " for the block ", N("p", "p"),
-                    " at either end, with ", N("N_p", "N_p"), " its size, copies counted, and ", N("n_x", "n_x"),
-                    " that of block ", N("x", "x"), ". In this order,")
-    return Step(
-        "definitions", "The traces", sentence,
-        (*_meanings(system, _names(dyson), names), *(_definition(*pair) for pair in system.definitions)),
-    )
-
-
-def _definition(symbol: sp.Symbol, value: sp.Expr) -> Equation | Vanishing:
-    """symbol = value; a long denominator is multiplied out, or is what 1/symbol is equal to."""
-    top, bottom = sp.fraction(value)
-    if not bottom.is_Add or width_of(latex_of(bottom)) < _WIDE:
-        return Equation(f"definition-{symbol}", symbol, value)
-    if top == 1:
-        return Equation(f"definition-{symbol}", 1 / symbol, bottom)
-    terms = [symbol * term for term in bottom.args] + [-term for term in sp.Add.make_args(top)]
-    return Vanishing(f"definition-{symbol}", tuple(Term(sp.S.One, term, sp.S.One) for term in terms), main=False)
 
 
 def _branch(system: ScalarSystem) -> Step:

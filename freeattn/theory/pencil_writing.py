@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 import sympy as sp
 
 from freeattn.model.attention import Attention
-from freeattn.model.expression import Expression, Term
+from freeattn.model.expression import Expression
 from freeattn.model.inputs import FeatureCovariance, OrthogonalInput
 from freeattn.model.latent import Latent
 from freeattn.model.letters import Diagonal, Inclusion, Letter
 from freeattn.model.scores import ScoreFunction
+from freeattn.model.terms import Term
 from freeattn.model.ties import KeyValueCorrelation
 from freeattn.theory import symbols as sym
 from freeattn.theory.breaking import width_of

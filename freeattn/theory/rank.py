@@ -24,8 +24,9 @@ import sympy as sp
 from flint import fmpq
 
 from freeattn.errors import NotCoveredError
-from freeattn.model.expression import Expression, Factor, identity
+from freeattn.model.expression import Expression, identity
 from freeattn.model.letters import Copies, Diagonal, Inclusion, Space
+from freeattn.model.terms import Factor
 from freeattn.theory.automaton import START, Automaton, Edge, Node, automaton_of
 from freeattn.theory.evaluation import Evaluation
 from freeattn.theory.field import as_expression
@@ -160,11 +161,11 @@ def _pipes(automaton: Automaton) -> tuple[int, tuple[_Pipe, ...]]:
     first_end = len(automaton.nodes) - len(automaton.ends)
     for j, node in enumerate(automaton.nodes):
         pipe(("entry", j), ("exit", j) if j < first_end else "sink", node)
-    for bundle in _bundles(automaton):
-        source, factor = bundle[0].source, bundle[0].factor
-        pipe(("exit", source), (factor, source), bundle[0], letter=True)
-        for scope in dict.fromkeys(automaton.nodes[edge.target].scope for edge in bundle):
-            edges = [edge for edge in bundle if automaton.nodes[edge.target].scope == scope]
+    for leaving in _leaving_by_letter(automaton):
+        source, factor = leaving[0].source, leaving[0].factor
+        pipe(("exit", source), (factor, source), leaving[0], letter=True)
+        for scope in dict.fromkeys(automaton.nodes[edge.target].scope for edge in leaving):
+            edges = [edge for edge in leaving if automaton.nodes[edge.target].scope == scope]
             pipe((factor, source), (factor, source, scope), edges[0])
             for edge in edges:
                 pipe((factor, source, scope), ("entry", edge.target), edges[0])
@@ -185,8 +186,8 @@ def _network(automaton: Automaton, capacities: _Capacities) -> Network:
     return network
 
 
-def _bundles(automaton: Automaton) -> list[list[Edge]]:
-    """Edges of one letter that leave a node together."""
+def _leaving_by_letter(automaton: Automaton) -> list[list[Edge]]:
+    """Edges of one letter that leave a node together, wherever to."""
     found: dict[tuple[int, Factor | None], list[Edge]] = {}
     for edge in automaton.edges:
         found.setdefault((edge.source, edge.factor), []).append(edge)

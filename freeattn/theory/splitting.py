@@ -16,9 +16,10 @@ from typing import Any
 import sympy as sp
 
 from freeattn.errors import InputError
-from freeattn.model.expression import Expression, Factor, Stretch, Term
+from freeattn.model.expression import Expression
 from freeattn.model.letters import Diagonal, Inclusion, Letter, Part, Space
 from freeattn.model.quantities import as_quantity
+from freeattn.model.terms import Factor, Stretch, Term
 from freeattn.theory.evaluation import Evaluation
 from freeattn.theory.field import as_expression
 from freeattn.theory.pencil import size_of

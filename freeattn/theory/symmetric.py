@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import sympy as sp
 
-from freeattn.model.expression import Factor
+from freeattn.model.terms import Factor
 from freeattn.theory.automaton import START, Automaton, Leaf, Suffix
 from freeattn.theory.field import CoefficientField
 

@@ -15,7 +15,7 @@ from typing import Any
 from flint import fmpq
 from sympy.polys.matrices import DomainMatrix
 
-from freeattn.model.expression import Factor
+from freeattn.model.terms import Factor
 from freeattn.theory.automaton import START, Automaton, Edge, Node
 from freeattn.theory.field import CoefficientField
 
@@ -33,7 +33,7 @@ def thin_basis(automaton: Automaton, width: Callable[[Edge], fmpq], size: Callab
 
 @lru_cache(maxsize=256)
 def _bundles(automaton: Automaton) -> list[list[Edge]]:
-    """Edges of one letter that leave a node together for inner nodes on one space."""
+    """Bundles: edges of one letter that leave a node together for inner nodes on one space."""
     found: dict[tuple[int, Factor | None, Node], list[Edge]] = {}
     for edge in automaton.edges:
         if edge.target < len(automaton.nodes) - len(automaton.ends):

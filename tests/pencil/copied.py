@@ -6,8 +6,9 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
-from freeattn.model.expression import Expression, Factor, Term, gaussian, wigner
+from freeattn.model.expression import Expression, gaussian, wigner
 from freeattn.model.letters import Copies, copies, space
+from freeattn.model.terms import Factor, Term
 from freeattn.theory.pencil import count_of
 
 N, P = space("n", 20), space("p", 30)

@@ -14,8 +14,9 @@ from latex_reader import ReadTerm, displays, plain, read, read_blocks, read_word
 from test_pencil_derivation import SOURCES
 
 import freeattn as fa
-from freeattn.model.expression import Expression, Term
+from freeattn.model.expression import Expression
 from freeattn.model.letters import AnyLetter, Diagonal, Inclusion, Space
+from freeattn.model.terms import Term
 from freeattn.theory.derive import symbolic_spec
 from freeattn.theory.field import as_expression
 from freeattn.theory.pencil_route import PencilDerivation

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from freeattn.numerics.dyson_tables import DysonTables, Read
+from freeattn.numerics.dyson_tables import DysonTables, Read, copy_roots
 
-__all__ = ["BLOCKS", "ENERGY", "MEANS", "OUTPUT", "PRODUCTS", "READS", "SHARES", "SLOPES", "Packed", "packed",
-           "products_of"]
+__all__ = ["BLOCKS", "ENERGY", "MEANS", "OUTPUT", "PRODUCTS", "READS", "SHARES", "SLOPES", "Packed", "TraceMatrix",
+           "first_entries", "packed", "products_of", "trace_matrices"]
 
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -52,15 +52,14 @@ class Packed(NamedTuple):
 
 def packed(tables: DysonTables) -> Packed:
     """The flat arrays of one equation."""
-    sizes = [len(sector.weight) for sector in tables.sectors]
-    first = np.cumsum([0, *(size * size for size in sizes)])
+    sizes, first = [len(sector.weight) for sector in tables.sectors], first_entries(tables)
 
     def place(read: Read) -> tuple[int, ...]:
         start, size = int(first[read.sector]), sizes[read.sector]
         row, column = start + read.row * size, start + read.column
         return row + read.column, row, column, size, row + read.row, column + read.column * size
 
-    means, shares = _traces(tables, first)
+    traces = list(trace_matrices(tables, first))
     kinds: tuple[list[Term], ...] = (
         [((int(start), size), 0.0) for start, size in zip(first[:-1], sizes, strict=True)],
         list(_energies(tables, first)),
@@ -69,8 +68,8 @@ def packed(tables: DysonTables) -> Packed:
         list(_slopes(tables, first)),
         [((e, *places), value) for e, sums in enumerate(tables.reads)
          for places, value in products_of(sums, tables, first)],
-        means,
-        shares,
+        [((matrix.start, matrix.size), 0.0) for matrix in traces if not matrix.constant],
+        [((own, entry), share * root) for matrix in traces for own, entry, share, root in matrix.terms()],
     )
     every = [term for kind in kinds for term in kind]
     terms = np.zeros((len(every), _INDICES), dtype=np.int64)
@@ -114,18 +113,43 @@ def _around(read: Read, row: int, column: int, first: Index, size: int) -> tuple
     return start + read.row * size + int(row), start + int(column) * size + read.column
 
 
-def _traces(tables: DysonTables, first: Index) -> tuple[list[Term], list[Term]]:
-    """The terms of `MEANS` and `SHARES`."""
-    means: list[Term] = []
-    shares: list[Term] = []
+def first_entries(tables: DysonTables) -> Index:
+    """Where the matrices of the sectors start in the vector of all entries, and its length."""
+    return np.cumsum([0, *(len(sector.weight) ** 2 for sector in tables.sectors)])
+
+
+class TraceMatrix(NamedTuple):
+    """One matrix of traces, row by row: the mean of the matrices of some sectors, in units of its copies.
+
+    Attributes:
+        start: its first own entry, in the vector of all matrices of traces.
+        size: its rows.
+        constant: whether it is the same at all points.
+        roots: `copy_roots` at each own entry (size²).
+        shares: (first entry of a sector, share) of each one; an own entry is root · Σ share · entry.
+    """
+
+    start: int
+    size: int
+    constant: bool
+    roots: Real
+    shares: tuple[tuple[int, float], ...]
+
+    def terms(self) -> Iterator[tuple[int, int, float, float]]:
+        """(own entry, entry, share, root) of every product of that sum."""
+        for first, share in self.shares:
+            for i, root in enumerate(self.roots.tolist()):
+                yield self.start + i, first + i, share, root
+
+
+def trace_matrices(tables: DysonTables, first: Index) -> Iterator[TraceMatrix]:
+    """All matrices of traces, one after another."""
     start = 0
     for average in tables.averages:
         sectors = [tables.sectors[k] for k, _ in average]
-        size, weight = len(sectors[0].weight), sectors[0].weight
-        root = (np.sqrt(weight)[:, None] / np.sqrt(weight)).ravel()
-        if any(sector.point.any() or sector.sources.size for sector in sectors):
-            means.append(((start, size), 0.0))
-        for k, share in average:
-            shares += [((start + i, int(first[k]) + i), share * root[i]) for i in range(size * size)]
-        start += size * size
-    return means, shares
+        size = len(sectors[0].weight)
+        yield TraceMatrix(
+            start, size, not any(sector.moves for sector in sectors), copy_roots(sectors[0].weight).ravel(),
+            tuple((int(first[k]), share) for k, share in average),
+        )
+        start += size**2

@@ -13,7 +13,7 @@ from freeattn.numerics.compiled.balance import REGULAR, SINGULAR
 from freeattn.numerics.compiled.equation import CompiledEquation
 from freeattn.numerics.compiled.lifts import LEFT, LIFTED, TOO_FINE, Long, Point, lift, root
 from freeattn.numerics.compiled.limbs import LIMB
-from freeattn.numerics.dyson_tables import DysonTables
+from freeattn.numerics.dyson_tables import DysonTables, copy_roots
 from freeattn.numerics.fold_proofs import FoldNumbers
 from freeattn.numerics.folds import Fold
 from freeattn.numerics.lifting_layout import COMPLEX, REAL, Algebra
@@ -79,7 +79,7 @@ class CompiledTraces(PreciseTraces):
             sparse.constant.owner, sparse.point.owner,
         )
         copies = [np.array(sector.weight, dtype=float) for sector in tables.sectors]
-        self._copies = (np.concatenate([(np.sqrt(w)[:, None] / np.sqrt(w)).ravel() for w in copies]),
+        self._copies = (np.concatenate([copy_roots(weight).ravel() for weight in copies]),
                         np.log2(np.concatenate(copies)) / 2)
 
     def _units(self) -> NDArray[np.int64]:

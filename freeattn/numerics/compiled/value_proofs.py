@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from freeattn.errors import CertificationError
 from freeattn.numerics.array_balls import slack
-from freeattn.numerics.compiled.packed import ENERGY, OUTPUT, PRODUCTS, READS, packed, products_of
+from freeattn.numerics.compiled.packed import (
+    ENERGY,
+    OUTPUT,
+    PRODUCTS,
+    READS,
+    first_entries,
+    packed,
+    products_of,
+    trace_matrices,
+)
 from freeattn.numerics.compiled.pairs import MOST_TERMS, times_exactly
 from freeattn.numerics.compiled.proofs import Lower, prove_value
 from freeattn.numerics.dyson_tables import DysonTables, mapped
@@ -49,7 +58,7 @@ class CompiledProofs:
     def __init__(self, tables: DysonTables, width: float) -> None:
         high = mapped(tables, lambda value: double_of(exactly(value).middle))
         self._tables = packed(high)
-        first = np.cumsum([0, *(len(sector.weight) ** 2 for sector in tables.sectors)])
+        first = first_entries(tables)
         energy, reads, output, products = (
             self._tables.terms[slice(*self._tables.sections[k : k + 2])] for k in (ENERGY, READS, OUTPUT, PRODUCTS))
         derivatives, values = _derivatives(high, first)
@@ -115,19 +124,15 @@ def _derivatives(tables: DysonTables, first: Index) -> tuple[Index, Real]:
 
 
 def _traces(tables: DysonTables, first: Index) -> tuple[Index, Index, Real, Real]:
-    """(places and sizes of all matrices of traces, (own entry, entry), weights, √(copies/copies) of each own entry)."""
-    means, shares, weights, roots, start = [], [], [], [np.zeros(0)], 0
-    for average in tables.averages:
-        weight = np.sqrt(tables.sectors[average[0][0]].weight)
-        size = len(weight)
-        means.append((start, size))
-        roots.append((weight[:, None] / weight).ravel())
-        for k, share in average:
-            shares += [(start + i, int(first[k]) + i) for i in range(size * size)]
-            weights += [share] * (size * size)
-        start += size * size
-    return (np.array(means, dtype=np.int64), np.array(shares, dtype=np.int64), np.array(weights, dtype=float),
-            np.concatenate(roots))
+    """(places and sizes of all matrices of traces, (own entry, entry), shares, roots of each own entry)."""
+    matrices = list(trace_matrices(tables, first))
+    terms = [term for matrix in matrices for term in matrix.terms()]
+    return (
+        np.array([(matrix.start, matrix.size) for matrix in matrices], dtype=np.int64),
+        np.array([(own, entry) for own, entry, _, _ in terms], dtype=np.int64),
+        np.array([share for _, _, share, _ in terms], dtype=float),
+        np.concatenate([np.zeros(0), *(matrix.roots for matrix in matrices)]),
+    )
 
 
 def _most(keys: Index) -> int:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import sympy as sp
-
 from freeattn.theory.exports.code import Julia
 from freeattn.theory.exports.heading import heading_text
 from freeattn.theory.exports.program import CurveProgram, DysonProgram
-from freeattn.theory.exports.source import assigned, dyson_parts, filled, joined
+from freeattn.theory.exports.source import assigned, curve_parts, dyson_parts, filled, joined
 
 __all__ = ["julia_source"]
 
@@ -30,22 +28,13 @@ def julia_source(program: CurveProgram | DysonProgram) -> str:
 
 
 def _curve(program: CurveProgram, language: Julia, plain: str) -> str:
-    q = program.unknown
-    language.names[q] = "q"
-    factors = [
-        f"({language.code(base)}, {language.code(sp.diff(base, q))}, {power})" for base, power in program.point
-    ]
+    parts = curve_parts(program, language)
     return filled(
         "julia_curve", LOCAL=str(program.tested).lower(), PLAIN=plain,
-        ASSIGNMENTS=assigned(program.inputs, language, " " * 4), FACTORS=joined(factors, " " * 8),
+        ASSIGNMENTS=assigned(program.inputs, language, " " * 4), FACTORS=joined(parts["factors"], " " * 8),
         STIELTJES=language.code(program.stieltjes), RESIDUE=language.code(program.residue),
         PSI=language.code(program.psi), START=language.code(program.start),
-        LEAVES=_tuple(f"({language.code(a)}, {language.code(b)})" for a, b in program.leaves),
-        PAIRS=_tuple(
-            f"({', '.join(language.code(part) for part in (pair.total, pair.product, pair.rate))})"
-            for pair in program.pairs
-        ),
-        SHARES=_tuple(language.code(factor) for factor in program.factors),
+        LEAVES=_tuple(parts["leaves"]), PAIRS=_tuple(parts["pairs"]), SHARES=_tuple(parts["shares"]),
     )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sympy as sp
-
 from freeattn.theory.exports.code import Python
 from freeattn.theory.exports.heading import heading_text
 from freeattn.theory.exports.program import CurveProgram, DysonProgram, Inputs
-from freeattn.theory.exports.source import assigned, dyson_parts, filled, joined, needed
+from freeattn.theory.exports.source import assigned, curve_parts, dyson_parts, filled, joined, needed
 
 __all__ = ["python_source"]
 
@@ -53,25 +51,16 @@ def _assignments(inputs: Inputs, language: Python) -> str:
 
 
 def _curve(program: CurveProgram, language: Python, signature: str) -> str:
-    q = program.unknown
-    language.names[q] = "q"
+    parts = curve_parts(program, language)
     symbols = [language.code(symbol) for symbol in needed(program.inputs)]
     kept = f"({', '.join(symbols)}{',' if len(symbols) == 1 else ''})"
-    factors = [
-        f"({language.code(base)}, {language.code(sp.diff(base, q))}, {power})" for base, power in program.point
-    ]
     return filled(
         "python_curve", LOCAL=str(program.tested), KEYWORDS=signature,
         ASSIGNMENTS=f"{_assignments(program.inputs, language)}\n        self._values = {kept}".lstrip("\n"),
         UNPACK=f"        {kept} = self._values" if symbols else "",
-        FACTORS=joined(factors, " " * 12), STIELTJES=language.code(program.stieltjes),
+        FACTORS=joined(parts["factors"], " " * 12), STIELTJES=language.code(program.stieltjes),
         RESIDUE=language.code(program.residue), PSI=language.code(program.psi), START=language.code(program.start),
-        LEAVES=", ".join(f"({language.code(a)}, {language.code(b)})" for a, b in program.leaves),
-        PAIRS=", ".join(
-            f"({', '.join(language.code(part) for part in (pair.total, pair.product, pair.rate))})"
-            for pair in program.pairs
-        ),
-        SHARES=", ".join(language.code(factor) for factor in program.factors),
+        LEAVES=", ".join(parts["leaves"]), PAIRS=", ".join(parts["pairs"]), SHARES=", ".join(parts["shares"]),
     )
 
 

@@ -10,9 +10,9 @@ from string import Template
 import sympy as sp
 
 from freeattn.theory.exports.code import Language
-from freeattn.theory.exports.program import DysonProgram, EnergyEntry, Entry, Inputs, Read, SectorProgram
+from freeattn.theory.exports.program import CurveProgram, DysonProgram, EnergyEntry, Entry, Inputs, Read, SectorProgram
 
-__all__ = ["assigned", "defined_in", "dyson_parts", "filled", "joined", "needed"]
+__all__ = ["assigned", "curve_parts", "defined_in", "dyson_parts", "filled", "joined", "needed"]
 
 _DEFINED = re.compile(r"^(\w+)(?:\[| =)", re.MULTILINE)
 _TEMPLATES = files("freeattn.theory.exports").joinpath("templates")
@@ -48,6 +48,18 @@ def needed(inputs: Inputs) -> tuple[sp.Symbol, ...]:
 def joined(lines: list[str], indent: str) -> str:
     """One line for each item, with a comma behind it."""
     return "\n".join(f"{indent}{line}," for line in lines)
+
+
+def curve_parts(program: CurveProgram, language: Language) -> dict[str, list[str]]:
+    """The tables of a rational curve in q as tuples: factors with derivative and power, leaves, pairs."""
+    q, code = program.unknown, language.code
+    language.names[q] = "q"
+    return {
+        "factors": [f"({code(base)}, {code(sp.diff(base, q))}, {power})" for base, power in program.point],
+        "leaves": [f"({code(point)}, {code(value)})" for point, value in program.leaves],
+        "pairs": [f"({', '.join(map(code, (pair.total, pair.product, pair.rate)))})" for pair in program.pairs],
+        "shares": [code(factor) for factor in program.factors],
+    }
 
 
 def dyson_parts(program: DysonProgram, language: Language, indent: str, first: int) -> dict[str, str]:

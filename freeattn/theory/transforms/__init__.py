@@ -1,8 +1,9 @@
 """Route S: a small algebra of laws whose transforms, equations, moments and atoms follow by rule."""
 
+from freeattn.theory.transforms.convolutions import FreeProduct, FreeSum
 from freeattn.theory.transforms.law import Law
 from freeattn.theory.transforms.nodes import Discrete, FreePoisson, MarchenkoPastur, PointMass, Semicircle
-from freeattn.theory.transforms.operations import CompoundFreePoisson, Dilation, FreeProduct, FreeSum, Image
+from freeattn.theory.transforms.operations import CompoundFreePoisson, Dilation, Image
 
 __all__ = [
     "CompoundFreePoisson",
