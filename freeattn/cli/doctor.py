@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 import freeattn
+from freeattn.cli.group import Command
 from freeattn.cli.options import json_option
 from freeattn.cli.records import dump_json
 from freeattn.cli.reproduce import DEFAULT_STORE
@@ -34,7 +35,7 @@ _NARROWEST = 40
 _INDENT = "  "
 
 
-@click.command("doctor", epilog=_EPILOG, short_help="What is installed here, and does it work?")
+@click.command("doctor", cls=Command, epilog=_EPILOG, short_help="What is installed here, and does it work?")
 @json_option
 @click.pass_context
 def doctor_command(context: click.Context, as_json: bool) -> None:

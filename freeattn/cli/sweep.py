@@ -13,7 +13,7 @@ from freeattn import report
 from freeattn.cli.completion import complete_files, complete_grid
 from freeattn.cli.files import output_files
 from freeattn.cli.grids import layers, read_grid, read_records
-from freeattn.cli.group import say
+from freeattn.cli.group import Command, say
 from freeattn.cli.options import (
     LAYER_FIELDS,
     draws_option,
@@ -59,7 +59,7 @@ Exit codes: 0 done, 1 every combination has an error, 2 bad input.
 _DEFAULT = ("mean", "edges", "atom")
 
 
-@click.command("sweep", epilog=_EPILOG, short_help="Quantities of many laws, as a table.")
+@click.command("sweep", cls=Command, epilog=_EPILOG, short_help="Quantities of many laws, as a table.")
 @preset_argument
 @spec_options
 @click.option("--over", multiple=True, metavar="FIELD=VALUES", shell_complete=complete_grid(LAYER_FIELDS),
