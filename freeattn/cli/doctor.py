@@ -133,6 +133,6 @@ def _facts(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _backend_text(backend: dict[str, Any]) -> str:
     if backend["cache"] is None:
         return backend["name"]
-    state = "compiled" if backend["compiled"] else "compiled at first use, about a minute"
+    state = "compiled" if backend["compiled"] else "compiled at first use, a minute or two"
     writable = "" if backend["cache_writable"] else ", not writable: NUMBA_CACHE_DIR sets another"
     return f"{backend['name']} ({state}); cache {backend['cache']}{writable}"

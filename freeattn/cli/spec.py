@@ -224,5 +224,5 @@ def _as_typed(error: InputError, typed: Mapping[str, str]) -> InputError:
     if option in typed:
         return InputError(option, typed[option], f"{part} {allowed}".strip())
     if error.value is None:
-        return InputError(error.field, "(not given)", f"{allowed}, by {flag(error.field)} or a preset")
-    return InputError(error.field, error.value, allowed)
+        return InputError(error.field, "(not given)", f"{allowed}, by {flag(error.field)} or a preset", error.source)
+    return InputError(error.field, error.value, allowed, error.source)

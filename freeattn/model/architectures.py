@@ -136,7 +136,7 @@ def _find(name: object) -> Preset:
 
 
 def near_presets(name: str) -> str:
-    """ "nearest: bert-base; ": close spellings of names of presets, then names that contain the text; "" without any."""
+    """ "nearest: bert-base; ": close spellings of names of presets, then names that contain the text; "" for none."""
     near = _nearest(name, list(_presets()))
     return f"nearest: {', '.join(near)}; " if near else ""
 

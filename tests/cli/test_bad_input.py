@@ -159,12 +159,12 @@ def test_existing_file_is_refused_before_computing(run, tmp_path, command, optio
 
 
 @pytest.mark.parametrize(("command", "option", "suffix"), WITH_FILES)
-def test_a_folder_or_device_is_never_overwritten(run, tmp_path, command, option, suffix):
+def test_a_folder_is_never_overwritten(run, tmp_path, command, option, suffix):
     folder = tmp_path / f"folder.{suffix}"
     folder.mkdir()
     outcome = run(command, "bert-base", option, folder, "--force")
     assert outcome.code == 2
-    assert "not a folder or a device" in outcome.line
+    assert "a file, not a folder" in outcome.line
 
 
 @pytest.mark.parametrize("command", ["law", "verify"])

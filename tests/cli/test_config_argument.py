@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import freeattn
-from freeattn.cli.spec import build_spec
+from freeattn.cli.spec import build_layer
 
 GPT2 = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 32, "initializer_range": 0.1}
 TEXT = {
@@ -68,7 +68,7 @@ def test_options_change_what_the_file_says(run):
     assert (spec["n_tokens"], spec["beta"], spec["output"]) == (16, "1/2", "attention")
     assert run("law", "config.json", "--beta", "init", "--json").json["spec"]["beta"] == "16/25"
     options = {"n_tokens": "32", "beta": "1", "latent_rank": "16"}
-    assert build_spec("deepseek.json", options).latent == freeattn.Latent(16, normalized=True)
+    assert build_layer("deepseek.json", options).spec.latent == freeattn.Latent(16, normalized=True)
 
 
 @pytest.mark.usefixtures("folder")
