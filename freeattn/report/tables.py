@@ -36,8 +36,8 @@ _SPECTRUM_NOTE = (
     "draw, and for a layer what its finite size is expected to do."
 )
 _OUTSIDE = (
-    "further from every band than the piece of it, at its end, that holds 1/n of the mass; the row outliers counts those "
-    "above right edge*(1 + n^(-2/3)) instead"
+    "further from every band than the piece of it, at its end, that holds 1/n of the mass; the row outliers counts "
+    "values above right edge*(1 + n^(-2/3))"
 )
 _MOST_LISTED = 5
 _PRESET_COLUMNS = (

@@ -51,6 +51,8 @@ class OutputFile:
             InputError: the folder is missing or closed, or the name is taken.
         """
         if self._is_stream:
+            if not os.path.exists(self.given):
+                raise InputError(self.field, self.given, "a stream that is open")
             return
         folder = self.path.parent
         if not folder.is_dir():

@@ -145,3 +145,17 @@ def test_a_missing_file_with_the_name_of_a_preset(run):
         hint = "expected a file that exists; the preset of this name is llama-2-7b"
         assert f"config = {path} is not allowed; {hint}" in run("law", path).line
     assert "preset" not in run("law", "nothing.json").line
+
+
+def test_errors_of_fields_name_the_file(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, heads in (("good.json", 4), ("bad.json", "4")):
+        fields = {"model_type": "gpt2", "n_embd": 64, "n_head": heads, "n_layer": 2, "n_positions": 32}
+        (tmp_path / name).write_text(json.dumps(fields), encoding="utf-8")
+    for command in ("law bad.json", "compare good.json bad.json", "sweep bad.json --over beta=1"):
+        outcome = run(*command.split())
+        assert outcome.code == 2
+        assert outcome.line == (
+            "freeattn: error: bad.json: n_head = 4 is not allowed; expected an integer from 1 to 1000000000, "
+            "not a text in quotes"
+        )
