@@ -141,13 +141,14 @@ def _drawn(plot: str | None, column: str | None, quantities: Sequence[str], draw
     """The column of the picture; "" without one.
 
     Raises:
-        InputError: for one that the table will not have, or that holds no numbers.
+        InputError: for one that the table will not have, or that holds no numbers; for quantities as `sweep`.
     """
+    told = freeattn.Sweep.told_columns(quantities, draws)
     if plot is None:
         if column is not None:
             raise InputError("plot_column", column, "nothing without --plot FILE")
         return ""
-    numbers = [name for name in freeattn.Sweep.told_columns(quantities, draws) if name not in _NOT_DRAWN]
+    numbers = [name for name in told if name not in _NOT_DRAWN]
     if not numbers:
         raise InputError("plot", plot, f"a quantity of numbers; {', '.join(quantities)} has none")
     if column is not None and column not in numbers:

@@ -38,6 +38,8 @@ def one_number(name: str, value: Any, digits: int) -> Any:
         InputError: for anything else.
     """
     try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
         return as_number(own_context(digits), value)
     except (TypeError, ValueError, ZeroDivisionError):
         raise InputError(name, value, "one number when digits > 15") from None

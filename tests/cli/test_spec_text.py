@@ -153,7 +153,7 @@ def test_widths_that_stay_are_told_once(run, command, given, told):
 
 
 @pytest.mark.parametrize("given", [
-    (), ("--n-heads", 6, "--d-key", 128, "--d-value", 128), ("--d-key", 32), ("--beta", 1.1),
+    (), ("--n-heads", 6, "--d-key", 128, "--d-value", 128), ("--d-key", 32), ("--beta", 0.5),
     ("--d-model", 1024, "--n-heads", 16), ("--n-heads", 5, "--d-key", 10, "--d-value", 10),
     ("--heads", "4:64:64,8:32:32"),
 ])
@@ -172,7 +172,7 @@ def test_widths_that_stay_are_told_of_files_and_in_every_command(run, tmp_path, 
     told = "freeattn: note: config.json: d_key and d_value stay 16: n_heads*d_key = 48, d_model = 64\n"
     for command in ("law", "derive", "verify --draws 1", "converge --sizes 32,64 --draws 2"):
         assert told in run(*command.split(), "config.json", "--n-heads", 3, "--beta", 1).err
-    outcome = run("compare", "config.json:n_heads=3", "config.json", "--beta", 1)
+    outcome = run("compare", "config.json:n_heads=3", "config.json", "--beta", "1/2")
     assert outcome.err == told.replace("config.json:", "config.json:n_heads=3:")
 
 
