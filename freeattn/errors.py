@@ -5,6 +5,9 @@ Every error that the package raises on purpose derives from `FreeattnError`; mes
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 __all__ = [
     "BranchError",
     "CertificationError",
@@ -14,6 +17,7 @@ __all__ = [
     "MissingExtraError",
     "NotCoveredError",
     "TaskError",
+    "did_you_mean",
 ]
 
 
@@ -24,17 +28,24 @@ class FreeattnError(Exception):
 class InputError(FreeattnError, ValueError):
     """A field has a value that is not allowed.
 
-    Attributes: `field` (name of the argument), `value` (what was given), `allowed` (what would be accepted).
+    Attributes: `field` (name of the argument), `value` (what was given), `allowed` (what would be accepted), and
+    `source`: the file that the value is from, "" where the caller gave it.
     """
 
-    def __init__(self, field: str, value: object, allowed: str) -> None:
+    def __init__(self, field: str, value: object, allowed: str, source: str = "") -> None:
         self.field = field
         self.value = value
         self.allowed = allowed
-        super().__init__(f"{field} = {value!r} is not allowed; expected {allowed}")
+        self.source = source
+        super().__init__(self.sentence(repr(value)))
 
-    def __reduce__(self) -> tuple[type, tuple[str, object, str]]:
-        return type(self), (self.field, self.value, self.allowed)
+    def sentence(self, value: str) -> str:
+        """The message, with the value as it is to be shown."""
+        where = f"{self.source}: " if self.source else ""
+        return f"{where}{self.field} = {value} is not allowed; expected {self.allowed}"
+
+    def __reduce__(self) -> tuple[type, tuple[str, object, str, str]]:
+        return type(self), (self.field, self.value, self.allowed, self.source)
 
 
 class NotCoveredError(FreeattnError):
@@ -90,3 +101,9 @@ class TaskError(FreeattnError):
 
     def __reduce__(self) -> tuple[type, tuple[dict[str, object], str]]:
         return type(self), (self.key, self.reason)
+
+
+def did_you_mean(name: object, names: Iterable[str]) -> str:
+    """ " (did you mean n_heads?)" for a name that is like one of `names`; "" for others."""
+    near = difflib.get_close_matches(str(name), list(names), n=1)
+    return f" (did you mean {near[0]}?)" if near else ""

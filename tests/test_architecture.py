@@ -69,7 +69,7 @@ INSIDE_FUNCTIONS = {
 # numba only for compiled equations; what notebooks show, when they ask.
 BY_NAME = {
     "freeattn", "freeattn.report", "freeattn.cli.derive", "freeattn.numerics.law", "freeattn.numerics.limiting",
-    "freeattn.numerics.backends", "freeattn.numerics.exact", "freeattn.display",
+    "freeattn.numerics.backends", "freeattn.numerics.exact", "freeattn.display", "freeattn.cli.architectures",
 }
 # Arrows between packages by name: `SpectralLaw.plot` hands the law to its picture, which imports no law.
 DEFERRED = {("numerics", "report"), ("cli", "theory"), ("display", "findings")}

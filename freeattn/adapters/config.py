@@ -42,7 +42,8 @@ def from_config(
 
     Raises:
         InputError: for a file that is not a configuration, for a field that is missing or has a value that is not
-            allowed, for a family that is not known, and for changes that are not allowed.
+            allowed, for a family that is not known (its `source` is the file then), and for changes that are not
+            allowed.
         NotCoveredError: when beta is not given and the initial one is not known.
     """
     given = changes if n_tokens is None else {"n_tokens": n_tokens, **changes}
@@ -52,14 +53,20 @@ def from_config(
 def read_config(source: Source, *, part: str | None = None, model_type: str | None = None) -> ConfiguredLayer:
     """The record of the attention layer that a configuration describes; arguments and errors as `from_config`."""
     if isinstance(source, Mapping):
-        values, name = source, "configuration"
-    elif isinstance(source, (str, os.PathLike)):
-        values, name = read_object(source), os.fspath(source)
-    else:
+        return _read(source, "configuration", part, model_type)
+    if not isinstance(source, (str, os.PathLike)):
         raise InputError("config", shown(source), "a path, or the contents of a configuration as a mapping")
+    values, name = read_object(source), printable(os.fspath(source))
+    try:
+        return _read(values, name, part, model_type)
+    except InputError as error:
+        raise InputError(error.field, error.value, error.allowed, name) from None
+
+
+def _read(values: Mapping[str, Any], name: str, part: str | None, model_type: str | None) -> ConfiguredLayer:
     family, kind, inside, where = _located(values, part, model_type)
     label = f"{name}:{where}" if where else name
-    return read_layer(Fields(inside, family.defaults_at(where), where), family, kind, where, printable(label))
+    return read_layer(Fields(inside, family.defaults_at(where), where), family, kind, where, label)
 
 
 # Which part, which family ------------------------------------------------------------------------------------

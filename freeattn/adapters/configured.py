@@ -40,12 +40,19 @@ class ConfiguredLayer(LayerRecord):
         """The specification, with any field of `Attention` overridden; beta is the initial one unless given.
 
         Raises:
-            InputError: for a value that is not allowed, and when nothing says n_tokens.
+            InputError: for a value that is not allowed (`source` names the configuration where it is from there), and
+                when nothing says n_tokens.
             NotCoveredError: when beta is not given and the initial one is not known.
         """
         if self.n_tokens is None and changes.get("n_tokens") is None:
             raise InputError("n_tokens", "(not given)", f"a number of tokens: {self.name} states no longest sequence")
-        return specification(self, {"beta": "init", **changes})
+        try:
+            return specification(self, {"beta": "init", **changes})
+        except InputError as error:
+            if error.field in changes or self.name in error.allowed:
+                raise
+            why = f"; it is {initial_beta(self).rule} ({self.init_rule})" if error.field == "beta" else ""
+            raise InputError(error.field, error.value, error.allowed + why, self.name) from None
 
     def statement(self, spec: Attention, given: Mapping[str, Any]) -> dict[str, Any]:
         """What a specification rests on, as data: file, family, how n_tokens and β were obtained, defaults taken.

@@ -53,8 +53,14 @@ class Fields:
         if field not in self._values:
             self.defaulted[field] = f"{value}{self._alike(field)}"
 
+    def _nothing(self, field: str) -> str:
+        """What stands in place of a value that must be there."""
+        return "null" if field in self._values else "(missing)"
+
     def _alike(self, field: str) -> str:
         """A field of the file that may be this one misspelled."""
+        if field in self._values:
+            return ""
         close = get_close_matches(field, [str(name) for name in self._values], n=1, cutoff=_ALIKE)
         return f" (the file has {shown(close[0])})" if close else ""
 
@@ -68,7 +74,7 @@ class Fields:
         if value is None:
             if optional:
                 return None
-            raise InputError(self.name(field), "(missing)", allowed + self._alike(field))
+            raise InputError(self.name(field), self._nothing(field), allowed + self._alike(field))
         number = _exact(value)
         if number is None or number.denominator != 1 or not least <= number <= _GREATEST_SIZE:
             raise self.refuse(field, value, allowed + _quoted(value))
@@ -99,7 +105,7 @@ class Fields:
         """
         number = self.number(*names)
         if number is None:
-            raise InputError(self.name(names[0]), "(missing)", "a positive number")
+            raise InputError(self.name(names[0]), self._nothing(names[0]), "a positive number")
         return decimal_text(number)
 
     def flag(self, *names: str) -> bool:

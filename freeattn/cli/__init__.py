@@ -14,6 +14,7 @@ from freeattn.cli.derive import derive_command
 from freeattn.cli.doctor import doctor_command
 from freeattn.cli.group import CommandGroup
 from freeattn.cli.law import law_command
+from freeattn.cli.logs import say_logs
 from freeattn.cli.predict import predict_command
 from freeattn.cli.report import report_command
 from freeattn.cli.reproduce import reproduce_command
@@ -76,4 +77,5 @@ for _command in (
 def main() -> None:
     """Run the command line on `sys.argv`; exits with 0, 1 (a check failed) or 2 (bad input)."""
     gc.set_threshold(_COLLECTED_AT)
+    say_logs()
     commands.main(prog_name="freeattn")

@@ -9,6 +9,7 @@ import click
 import freeattn
 from freeattn import report
 from freeattn.cli.files import output_files
+from freeattn.cli.group import Command
 from freeattn.cli.options import (
     draws_option,
     file_options,
@@ -20,7 +21,7 @@ from freeattn.cli.options import (
 )
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, table_rows, write_csv
-from freeattn.cli.spec import build_spec
+from freeattn.cli.spec import build_layer
 from freeattn.cli.spec_text import preset_name
 from freeattn.model.written_numbers import exact_numbers
 
@@ -40,7 +41,9 @@ Exit codes: 0 done, 1 the simulation failed its own test, 2 bad input.
 _DEFAULT_SIZES = "128,256,512,1024"
 
 
-@click.command("converge", epilog=_EPILOG, short_help="How simulated attention approaches its law as n grows.")
+@click.command(
+    "converge", cls=Command, epilog=_EPILOG, short_help="How simulated attention approaches its law as n grows."
+)
 @preset_argument
 @spec_options
 @click.option("--sizes", metavar="N,N,…", default=_DEFAULT_SIZES, show_default=True,
@@ -73,7 +76,7 @@ def converge_command(
         report.check_plot_file(files["plot"].given)
     lengths: Any = exact_numbers("sizes", sizes)  # converge refuses what is no integer
     hot = () if betas is None else exact_numbers("betas", betas)
-    spec = build_spec(preset, options)
+    spec = build_layer(preset, options).spec
     kept = None if store is None else freeattn.Store(store)  # a bad one is refused before anything is computed
     with progress_of("drawing", draws * len(lengths) * (1 + len(hot))) as progress:
         found = freeattn.converge(

@@ -12,7 +12,7 @@ import click
 import freeattn
 from freeattn.cli.completion import complete_files
 from freeattn.cli.files import output_files
-from freeattn.cli.group import say
+from freeattn.cli.group import Command, say
 from freeattn.cli.options import force_option, json_option, name_option, preset_argument, spec_options
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json
@@ -45,7 +45,7 @@ Examples:
 """
 
 
-@click.command("derive", epilog=_EPILOG, short_help="The equations of a law: text, LaTeX, JSON, programs.")
+@click.command("derive", cls=Command, epilog=_EPILOG, short_help="The equations of a law: text, LaTeX, JSON, programs.")
 @preset_argument
 @spec_options
 @click.option("--symbolic", is_flag=True,

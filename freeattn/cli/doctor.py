@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 import freeattn
+from freeattn.cli.group import Command
 from freeattn.cli.options import json_option
 from freeattn.cli.records import dump_json
 from freeattn.cli.reproduce import DEFAULT_STORE
@@ -34,7 +35,7 @@ _NARROWEST = 40
 _INDENT = "  "
 
 
-@click.command("doctor", epilog=_EPILOG, short_help="What is installed here, and does it work?")
+@click.command("doctor", cls=Command, epilog=_EPILOG, short_help="What is installed here, and does it work?")
 @json_option
 @click.pass_context
 def doctor_command(context: click.Context, as_json: bool) -> None:
@@ -132,6 +133,6 @@ def _facts(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _backend_text(backend: dict[str, Any]) -> str:
     if backend["cache"] is None:
         return backend["name"]
-    state = "compiled" if backend["compiled"] else "compiled at first use, about a minute"
+    state = "compiled" if backend["compiled"] else "compiled at first use, a minute or two"
     writable = "" if backend["cache_writable"] else ", not writable: NUMBA_CACHE_DIR sets another"
     return f"{backend['name']} ({state}); cache {backend['cache']}{writable}"

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import freeattn
-from freeattn.cli.group import describe
+from freeattn.cli.group import describe, say
 from freeattn.cli.options import LAYER_FIELDS, SWITCHES
-from freeattn.cli.spec import CHOICES, build_spec, flag, spec_builder
+from freeattn.cli.spec import CHOICES, flag, spec_builder
 from freeattn.cli.spec_text import LISTS, field_of, is_path, is_preset, own_fields
-from freeattn.errors import FreeattnError, InputError
+from freeattn.errors import FreeattnError, InputError, did_you_mean
 from freeattn.model.written_numbers import exact_number
 
 __all__ = ["layers", "read_grid", "read_records"]
@@ -73,6 +73,8 @@ def read_records(path: str) -> list[Texts]:
 def layers(preset: str | None, options: Mapping[str, Any], combinations: Sequence[Texts]) -> list[Any]:
     """A `SweepPoint` for each combination: the layer of preset and options with these values put in.
 
+    One line on stderr, for all of them, tells widths that a changed n_heads or d_model leaves as they are.
+
     Raises:
         InputError: for a field that is an option too, or a preset that does not exist.
     """
@@ -80,26 +82,34 @@ def layers(preset: str | None, options: Mapping[str, Any], combinations: Sequenc
     for field in combinations[0]:
         if options.get(field) not in (None, False):
             raise InputError("over", field, f"a field without an option of its own; {flag(field)} is given too")
-    if preset is not None and not is_preset(preset) and not is_path(preset):
-        build_spec(preset, options)  # refuses it, with the nearest names
     build = spec_builder(preset, options)
-    return [_point(build, options, texts) for texts in combinations]
+    if preset is not None and not is_preset(preset) and not is_path(preset):
+        build(options)  # refuses it, with the nearest names
+    points = [_point(build, options, texts) for texts in combinations]
+    told = [kept for _, kept in points if kept]
+    if told:
+        say("note", f"{preset}: {len(told)} of {len(points)} layers: {told[0]}")
+    return [point for point, _ in points]
 
 
-def _point(build: Callable[[Mapping[str, Any]], Any], options: Mapping[str, Any], texts: Texts) -> Any:
+def _point(
+    build: Callable[[Mapping[str, Any]], tuple[Any, str]], options: Mapping[str, Any], texts: Texts
+) -> tuple[Any, str]:
+    """The point, and what there is to say of its layer."""
     changed = {**options, **{field: _switched(field, text) for field, text in texts.items() if text}}
     shown = {field: _shown(text) for field, text in texts.items()}
     try:
-        return freeattn.SweepPoint(shown, build(changed))
+        spec, kept = build(changed)
+        return freeattn.SweepPoint(shown, spec), kept
     except FreeattnError as error:
-        return freeattn.SweepPoint(shown, None, describe(error))
+        return freeattn.SweepPoint(shown, None, describe(error)), ""
 
 
 def _field(text: str, name: str, option: str = "over") -> str:
     field = field_of(name)
     if field not in LAYER_FIELDS:
         form = f"{_FORM}; FIELD is" if option == "over" else "fields of a layer:"
-        raise InputError(option, text, f"{form} one of {', '.join(LAYER_FIELDS)}")
+        raise InputError(option, text, f"{form} one of {', '.join(LAYER_FIELDS)}{did_you_mean(field, LAYER_FIELDS)}")
     return field
 
 

@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 
 import click
 
-from freeattn.errors import BranchError, ConvergenceError, FreeattnError, InputError
+from freeattn.errors import BranchError, ConvergenceError, FreeattnError, InputError, did_you_mean
 
-__all__ = ["STORE", "CommandGroup", "describe", "say"]
+__all__ = ["STORE", "Command", "CommandGroup", "describe", "say"]
 
 STORE = "freeattn.store"  # in the meta data of the context: where the command that runs keeps finished results
 
@@ -40,8 +40,7 @@ def say(kind: str, message: str) -> None:
 def describe(error: FreeattnError) -> str:
     """An error in the words of the command line, where values are texts without quotes."""
     if isinstance(error, InputError):
-        value = str(error.value).strip() or repr(error.value)
-        return f"{error.field} = {value} is not allowed; expected {error.allowed}"
+        return error.sentence(str(error.value).strip() or repr(error.value))
     return str(error)
 
 
@@ -100,8 +99,28 @@ def _ending_signals() -> Iterator[list[int]]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
+class Command(click.Command):
+    """A command that tells what it takes when it is given one argument too many."""
+
+    allow_extra_args = True  # `parse_args` refuses them, in other words than click's
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        super().parse_args(ctx, args)
+        if ctx.args and not ctx.resilient_parsing:
+            arguments = (one for one in self.params if isinstance(one, click.Argument))
+            taken = [(one.metavar or one.human_readable_name).strip("[]") for one in arguments]
+            if taken == ["SPEC"]:
+                allowed = "one layer at most; freeattn compare and freeattn report take several (options start with --)"
+            else:
+                allowed = f"at most one {taken[0]}" if taken else f"options only, as in freeattn {self.name} --help"
+            raise InputError("argument", " ".join(ctx.args), allowed)
+        return []
+
+
 class CommandGroup(click.Group):
     """A click group that ends with the exit codes of freeattn: 0, 1 (a check failed), 2 (bad input)."""
+
+    command_class = Command
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         extra["standalone_mode"] = False
@@ -155,7 +174,8 @@ class CommandGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
-            raise InputError("command", name, ", ".join(self.list_commands(ctx)))
+            known = self.list_commands(ctx)
+            raise InputError("command", name, f"{', '.join(known)}{did_you_mean(name, known)}")
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

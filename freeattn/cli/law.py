@@ -9,6 +9,7 @@ import click
 import freeattn
 from freeattn import report
 from freeattn.cli.files import output_files
+from freeattn.cli.group import Command
 from freeattn.cli.options import (
     axis_option,
     count_option,
@@ -40,7 +41,7 @@ _MOST_DIGITS = 2000  # as SpectralLaw
 _MOST_POINTS = 10_000_000
 
 
-@click.command("law", epilog=_EPILOG, short_help="The limiting law of an architecture, in numbers.")
+@click.command("law", cls=Command, epilog=_EPILOG, short_help="The limiting law of an architecture, in numbers.")
 @preset_argument
 @spec_options
 @count_option("digits", DOUBLE_DIGITS, 1, _MOST_DIGITS, "Significant digits; JSON: strings beyond 15.", "K")

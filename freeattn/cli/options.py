@@ -131,7 +131,7 @@ def preset_argument(function: _Function) -> _Function:
 
 
 def spec_options(function: _Function) -> _Function:
-    """One option for each field of `Attention`; values stay texts until `build_spec` reads them."""
+    """One option for each field of `Attention`; values stay texts until `build_layer` reads them."""
     options: list[_Decorator[Any]] = [
         click.option(flag(name), metavar="N", help=text) for name, text in _SIZES.items()
     ]

@@ -12,7 +12,7 @@ import freeattn
 from freeattn import report
 from freeattn.cli.completion import complete_from
 from freeattn.cli.files import output_files
-from freeattn.cli.group import say
+from freeattn.cli.group import Command, say
 from freeattn.cli.options import count_option, draws_option, file_options, json_option, run_options_from, seed_option
 from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, table_rows, write_csv
@@ -40,7 +40,7 @@ Exit codes: 0 done, 1 a number is not the printed one, 2 bad input.
 _LARGEST_SCALE = 1_000_000
 
 
-@click.command("reproduce", epilog=_EPILOG, short_help="Published tables and figures, simulated again.")
+@click.command("reproduce", cls=Command, epilog=_EPILOG, short_help="Published tables and figures, simulated again.")
 @click.argument("figure", required=False, shell_complete=complete_from((*FIGURES, _ALL)))
 @draws_option(0, 0, "Draws of each layer; 0: as many as the figure needs.")
 @seed_option("The same seed gives the same result.")

@@ -6,6 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from freeattn.cli.completion import complete_from
+from freeattn.cli.group import Command
 from freeattn.errors import InputError
 
 __all__ = ["COMPLETE_VARIABLE", "completion_command"]
@@ -21,7 +22,7 @@ Examples:
 """
 
 
-@click.command("completion", epilog=_EPILOG, short_help="The lines that complete freeattn in a shell.")
+@click.command("completion", cls=Command, epilog=_EPILOG, short_help="The lines that complete freeattn in a shell.")
 @click.argument("shell", required=False, metavar="[bash|zsh|fish]", shell_complete=complete_from(_SHELLS))
 @click.pass_context
 def completion_command(context: click.Context, shell: str | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import freeattn
+from freeattn.cli.group import say
 from freeattn.cli.layer import COMPOUND, composed_fields, option_of
 from freeattn.cli.spec_text import is_path, is_preset, own_fields
 from freeattn.errors import InputError
@@ -16,8 +17,7 @@ if TYPE_CHECKING:  # the model loads when a specification is built, not for --he
     from freeattn.model.attention import Attention
 
 __all__ = [
-    "CHOICES", "Layer", "build_layer", "build_spec", "changed_spec", "flag", "kinds_spec", "spec_builder",
-    "typed_fields",
+    "CHOICES", "Layer", "build_layer", "changed_spec", "flag", "kinds_spec", "spec_builder", "typed_fields",
 ]
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -56,21 +56,33 @@ class Layer(NamedTuple):
         }
 
 
-def build_spec(preset: str | None, options: Mapping[str, Any]) -> Attention:
-    """The specification alone of `build_layer`."""
-    return build_layer(preset, options).spec
+def spec_builder(
+    preset: str | None, options: Mapping[str, Any]
+) -> Callable[[Mapping[str, Any]], tuple[Attention, str]]:
+    """`build_layer` of one preset or file, which is read once, as a function of options that say the same of files.
 
-
-def spec_builder(preset: str | None, options: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], Attention]:
-    """`build_spec` of one preset or file, which is read once, as a function of options that say the same of files."""
+    It gives the specification and what there is to say of it.
+    """
     if preset is not None and is_path(preset):
-        layer = _read_config(preset, options)
-        return lambda changed: _configured_spec(preset, layer, changed)[0]
-    return lambda changed: build_spec(preset, changed)
+        record = _read_config(preset, options)
+
+        def configured(changed: Mapping[str, Any]) -> tuple[Attention, str]:
+            spec, fields = _configured_spec(preset, record, changed)
+            return spec, record.kept_widths(spec, fields)
+
+        return configured
+
+    def published(changed: Mapping[str, Any]) -> tuple[Attention, str]:
+        layer, kept = _built(preset, changed)
+        return layer.spec, kept
+
+    return published
 
 
 def build_layer(preset: str | None, options: Mapping[str, Any]) -> Layer:
     """A layer: a preset or a configuration file with changes, or fields alone.
+
+    One line on stderr tells widths that a changed n_heads or d_model leaves as they are.
 
     Args:
         preset: a SPEC, which may have fields of its own.
@@ -79,6 +91,14 @@ def build_layer(preset: str | None, options: Mapping[str, Any]) -> Layer:
     Raises:
         InputError: with the value as it was typed.
     """
+    layer, kept = _built(preset, options)
+    if kept:
+        say("note", f"{preset}: {kept}")
+    return layer
+
+
+def _built(preset: str | None, options: Mapping[str, Any]) -> tuple[Layer, str]:
+    """The layer, and what its record's `kept_widths` says of it."""
     preset, options = own_fields(preset, options)
     typed = _typed(options)
     if preset is not None and is_path(preset):
@@ -88,9 +108,10 @@ def build_layer(preset: str | None, options: Mapping[str, Any]) -> Layer:
         if not typed:
             allowed = f"a preset (freeattn architectures lists them) or sizes such as {_EXAMPLE}"
             raise InputError("preset", "(not given)", allowed)
-        return Layer(_reported(typed, lambda: _sized(freeattn.Attention(**typed_fields(options)), typed)))
+        return Layer(_reported(typed, lambda: _sized(freeattn.Attention(**typed_fields(options)), typed))), ""
     fields = typed_fields(options, preset)
-    return Layer(_reported(typed, lambda: _sized(freeattn.architecture(preset, **fields), typed)))
+    spec = _reported(typed, lambda: _sized(freeattn.architecture(preset, **fields), typed))
+    return Layer(spec), _preset(preset).kept_widths(spec, typed)
 
 
 def kinds_spec(preset: str, options: Mapping[str, Any]) -> Attention:
@@ -139,7 +160,7 @@ def _read_config(path: str, options: Mapping[str, Any]) -> Any:
     return freeattn.read_config(path, **{name: options.get(name) for name in _OF_CONFIGS})
 
 
-def _configured_layer(path: str, options: Mapping[str, Any]) -> Layer:
+def _configured_layer(path: str, options: Mapping[str, Any]) -> tuple[Layer, str]:
     layer = _read_config(path, options)
     spec, fields = _configured_spec(path, layer, options)
     statement = layer.statement(spec, fields)
@@ -149,7 +170,7 @@ def _configured_layer(path: str, options: Mapping[str, Any]) -> Layer:
         f"beta {_parenthesized(statement['beta']['rule'])}",
         f"Not in the file, taken from the library: {defaults}" if defaults else "",
     )
-    return Layer(spec, statement, tuple(line for line in lines if line))
+    return Layer(spec, statement, tuple(line for line in lines if line)), layer.kept_widths(spec, fields)
 
 
 def _configured_spec(path: str, layer: Any, options: Mapping[str, Any]) -> tuple[Attention, dict[str, Any]]:
@@ -169,8 +190,11 @@ def _refuse_config_options(options: Mapping[str, Any]) -> None:
 
 
 def _latents(preset: str | None) -> dict[str, Any]:
-    found = [record.mla for record in freeattn.architectures() if record.name == preset] if preset else []
-    return found[0].fields() if found and found[0] is not None else {}
+    return _preset(preset).latents if preset is not None and is_preset(preset) else {}
+
+
+def _preset(name: str) -> Any:
+    return next(record for record in freeattn.architectures() if record.name == name)
 
 
 def _value(name: str, text: str, preset: str | None) -> Any:
@@ -200,5 +224,5 @@ def _as_typed(error: InputError, typed: Mapping[str, str]) -> InputError:
     if option in typed:
         return InputError(option, typed[option], f"{part} {allowed}".strip())
     if error.value is None:
-        return InputError(error.field, "(not given)", f"{allowed}, by {flag(error.field)} or a preset")
-    return InputError(error.field, error.value, allowed)
+        return InputError(error.field, "(not given)", f"{allowed}, by {flag(error.field)} or a preset", error.source)
+    return InputError(error.field, error.value, allowed, error.source)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import freeattn
-from freeattn.errors import InputError
+from freeattn.errors import InputError, did_you_mean
 
 __all__ = [
     "LISTS", "distinct_names", "field_of", "is_path", "is_preset", "own_fields", "parted_spec", "preset_name",
@@ -72,7 +72,8 @@ def own_fields(text: str | None, options: Mapping[str, Any]) -> tuple[str | None
             own[last] += f",{part}"
             continue
         if field not in options or not equals or not value:
-            raise InputError("spec", part, f"FIELD=VALUE with a field of the layer, such as {example}")
+            hint = "" if field in options else did_you_mean(field, options)
+            raise InputError("spec", part, f"FIELD=VALUE with a field of the layer{hint}, such as {example}")
         if isinstance(options[field], bool) and value not in _SWITCHED:
             raise InputError("spec", part, f"{field}=on or {field}=off")
         if field in own:

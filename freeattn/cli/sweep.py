@@ -13,7 +13,7 @@ from freeattn import report
 from freeattn.cli.completion import complete_files, complete_grid
 from freeattn.cli.files import output_files
 from freeattn.cli.grids import layers, read_grid, read_records
-from freeattn.cli.group import say
+from freeattn.cli.group import Command, say
 from freeattn.cli.options import (
     LAYER_FIELDS,
     draws_option,
@@ -29,7 +29,7 @@ from freeattn.cli.progress import progress_of
 from freeattn.cli.records import dump_json, write_csv
 from freeattn.cli.spec_text import preset_name
 from freeattn.cli.warnings import warn_of_dominated_rows
-from freeattn.errors import InputError
+from freeattn.errors import InputError, did_you_mean
 from freeattn.report.writing import OutputFile
 
 __all__ = ["sweep_command"]
@@ -57,9 +57,10 @@ leading_singular_value, attention_stable_rank, parameter_count.
 Exit codes: 0 done, 1 every combination has an error, 2 bad input.
 """
 _DEFAULT = ("mean", "edges", "atom")
+_NOT_DRAWN = ("bands", "passed", "error")  # lists, truth values, texts
 
 
-@click.command("sweep", epilog=_EPILOG, short_help="Quantities of many laws, as a table.")
+@click.command("sweep", cls=Command, epilog=_EPILOG, short_help="Quantities of many laws, as a table.")
 @preset_argument
 @spec_options
 @click.option("--over", multiple=True, metavar="FIELD=VALUES", shell_complete=complete_grid(LAYER_FIELDS),
@@ -96,6 +97,7 @@ def sweep_command(
     fields = tuple(points[0].values)
     if plot is not None and len(fields) > 2:
         raise InputError("plot", plot, f"a sweep over one field or two, not {', '.join(fields)}")
+    drawn = _drawn(plot, plot_column, quantity or _DEFAULT, draws)
     kept = None if store is None else freeattn.Store(store)
     with progress_of("computing", len(points)) as progress:
         table = freeattn.sweep(
@@ -110,7 +112,9 @@ def sweep_command(
         click.echo(report.render(_table(table, preset)), nl=False)
     failed = len(table.errors) == len(table.rows)
     if "plot" in files and not failed:
-        _draw(files["plot"], table, fields, plot_column)
+        picture = report.plot_sweep(table, drawn, *fields)  # last: what cannot be drawn costs no table
+        with files["plot"].writing() as path:
+            report.save_figure(picture, path)
     context.exit(1 if failed else 0)
 
 
@@ -149,14 +153,23 @@ def _write_tables(files: Mapping[str, OutputFile], table: Any) -> None:
             report.write_parquet(path, table.columns, table.rows)
 
 
-def _draw(file: OutputFile, table: Any, fields: Sequence[str], column: str | None) -> None:
-    """The picture comes last: a column that cannot be drawn costs no table."""
-    told = table.columns[len(fields):]
-    if column is not None and column not in told:
-        raise InputError("plot_column", column, f"one of {', '.join(told)}")
-    picture = report.plot_sweep(table, column or told[0], *fields)
-    with file.writing() as path:
-        report.save_figure(picture, path)
+def _drawn(plot: str | None, column: str | None, quantities: Sequence[str], draws: int) -> str:
+    """The column of the picture; "" without one.
+
+    Raises:
+        InputError: for one that the table will not have, or that holds no numbers; for quantities as `sweep`.
+    """
+    told = freeattn.Sweep.told_columns(quantities, draws)
+    if plot is None:
+        if column is not None:
+            raise InputError("plot_column", column, "nothing without --plot FILE")
+        return ""
+    numbers = [name for name in told if name not in _NOT_DRAWN]
+    if not numbers:
+        raise InputError("plot", plot, f"a quantity of numbers; {', '.join(quantities)} has none")
+    if column is not None and column not in numbers:
+        raise InputError("plot_column", column, f"one of {', '.join(numbers)}{did_you_mean(column, numbers)}")
+    return column or numbers[0]
 
 
 def _table(table: Any, preset: str | None) -> Any:

@@ -10,7 +10,7 @@ import click
 import freeattn
 from freeattn import report
 from freeattn.cli.files import output_files
-from freeattn.cli.group import say
+from freeattn.cli.group import Command, say
 from freeattn.cli.options import (
     axis_option,
     draws_option,
@@ -49,7 +49,7 @@ Exit codes: 0 every check passed, 1 a check failed, 2 bad input.
 """
 
 
-@click.command("verify", epilog=_EPILOG, short_help="Simulated softmax attention against the law.")
+@click.command("verify", cls=Command, epilog=_EPILOG, short_help="Simulated softmax attention against the law.")
 @preset_argument
 @spec_options
 @draws_option(10, 1, "Independent draws.")

@@ -6,7 +6,6 @@ A quantity is written as its name, with arguments after a colon where it has som
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from functools import cache
 from typing import Any, final
 
 from freeattn import predict
-from freeattn.errors import InputError
+from freeattn.errors import InputError, did_you_mean
 from freeattn.evidence.verify import Verification
 from freeattn.model.attention import Attention
 from freeattn.model.written_numbers import exact_number
@@ -102,9 +101,7 @@ def quantity(given: SweepQuantity | str) -> SweepQuantity:
         return given
     name, _, rest = given.partition(":") if isinstance(given, str) else (given, "", "")
     if name not in NAMES:
-        near = difflib.get_close_matches(str(name), NAMES, n=1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
-        raise InputError("quantity", given, f"one of {', '.join(NAMES)}{hint}")
+        raise InputError("quantity", given, f"one of {', '.join(NAMES)}{did_you_mean(name, NAMES)}")
     needed, optional = _parameters(name)
     pairs = [_argument(given, part) for part in rest.split(",")] if rest else []
     arguments = dict(pairs)
@@ -113,7 +110,8 @@ def quantity(given: SweepQuantity | str) -> SweepQuantity:
     for argument in arguments:
         if argument not in needed + optional:
             listed = ", ".join(needed + optional)
-            raise InputError("quantity", given, f"{name} with {listed}" if listed else f"{name} without arguments")
+            with_them = f"with {listed}{did_you_mean(argument, needed + optional)}" if listed else "without arguments"
+            raise InputError("quantity", given, f"{name} {with_them}")
     for argument in needed:
         if argument not in arguments:
             raise InputError("quantity", given, f"{name} with {argument}, such as {name}:{argument}=0.5")

@@ -110,6 +110,7 @@ def verify_spectrum(
     Raises:
         InputError: for values that are not a spectrum of n_tokens values, and for a source without a law.
     """
+    _refuse_swapped(values, source)
     given, smallest = _checked(values, singular_values, zero_below)
     found = _law_of(source, law)
     n = _count(given, found, n_tokens)
@@ -134,6 +135,21 @@ def verify_spectrum(
         ),
         spectrum=compared,
     )
+
+
+def _refuse_swapped(values: object, source: object) -> None:
+    sources = (Attention, Expression, SpectralLaw)
+    if isinstance(values, sources):
+        swapped = "; the two are swapped" if not isinstance(source, sources) else ""
+        allowed = f"the eigenvalues, an array, before the layer: verify_spectrum(values, source){swapped}"
+        raise InputError("values", values, allowed)
+    if not isinstance(source, sources):
+        raise InputError("source", _kind(source), "a layer (Attention), an expression in letters, or a law")
+
+
+def _kind(value: object) -> str:
+    """What stands where something else was expected, in few words."""
+    return type(value).__name__ if hasattr(value, "__len__") and not isinstance(value, str) else repr(value)
 
 
 def _checked(values: ArrayLike, singular_values: bool, zero_below: float | None) -> tuple[Spectrum, float]:

@@ -90,6 +90,12 @@ class Sweep(ShownAsTables):
             raise InputError("column", name, f"one of {', '.join(self.columns)}")
         return [row[name] for row in self.rows]
 
+    @staticmethod
+    def told_columns(quantities: Sequence[SweepQuantity | str] = DEFAULT, draws: int = 0) -> tuple[str, ...]:
+        """The columns behind those that are swept: quantities, what is simulated, "error"; arguments as `sweep`."""
+        told = (column for one in _wanted(quantities) for column in one.columns)
+        return (*told, *(simulated_columns() if draws else ()), "error")
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
         return {"columns": list(self.columns), "draws": self.draws, "seed": self.seed, "rows": list(self.rows)}
@@ -125,7 +131,7 @@ def sweep(
     found = dict(zip(tasks, results_of(
         list(tasks.values()), executor=executor, workers=workers, store=store, progress=progress
     ), strict=True))
-    columns = _columns(points, wanted, bool(count))
+    columns = _columns(points, Sweep.told_columns(wanted, count))
     rows = ({**point.values, **found.get(i, {"error": point.error})} for i, point in enumerate(points))
     table = tuple({name: row.get(name) for name in columns} for row in rows)
     return Sweep(columns, table, count, root, _need_law(wanted, count))
@@ -168,8 +174,7 @@ def _wanted(quantities: Sequence[SweepQuantity | str]) -> list[SweepQuantity]:
     return wanted
 
 
-def _columns(points: Sequence[SweepPoint], wanted: Sequence[SweepQuantity], drawn: bool) -> tuple[str, ...]:
-    told = (*(column for one in wanted for column in one.columns), *(simulated_columns() if drawn else ()), "error")
+def _columns(points: Sequence[SweepPoint], told: tuple[str, ...]) -> tuple[str, ...]:
     names = tuple(points[0].values)
     for point in points:
         if tuple(point.values) != names or set(names) & set(told):

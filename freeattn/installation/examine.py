@@ -25,7 +25,7 @@ _MODULES = {"python-flint": "flint", "pytest-xdist": "xdist", "dask": "dask.dist
 _AT_ONCE = 4  # processes that try an import
 _IMPORTED = "imported"  # printed last
 _IMPORT_SECONDS = 60.0
-_PROBE_SECONDS = 300.0  # loops that are not compiled yet take a minute, on a busy machine longer
+_PROBE_SECONDS = 300.0  # loops that are not compiled yet take a minute or two, on a busy machine longer
 
 
 @final

@@ -23,7 +23,7 @@ from freeattn.model.attention import Attention
 from freeattn.model.initialization import Initialization
 from freeattn.model.layer_record import LatentAttention, LayerRecord, specification, token_advice
 
-__all__ = ["Preset", "architecture", "architectures"]
+__all__ = ["Preset", "architecture", "architectures", "near_presets"]
 
 _MOST_NAMES = 8
 
@@ -131,15 +131,17 @@ def _find(name: object) -> Preset:
     presets = _presets()
     if isinstance(name, str) and name in presets:
         return presets[name]
-    near = _nearest(name, list(presets)) if isinstance(name, str) else []
-    hint = f"nearest: {', '.join(near)}; " if near else ""
-    raise InputError(
-        "architecture", name, f"the name of a preset ({hint}architectures() lists all {len(presets)})"
-    )
+    near = near_presets(name) if isinstance(name, str) else ""
+    raise InputError("architecture", name, f"the name of a preset ({near}architectures() lists all {len(presets)})")
+
+
+def near_presets(name: str) -> str:
+    """ "nearest: bert-base; ": close spellings of names of presets, then names that contain the text; "" for none."""
+    near = _nearest(name, list(_presets()))
+    return f"nearest: {', '.join(near)}; " if near else ""
 
 
 def _nearest(name: str, names: list[str]) -> list[str]:
-    """Close spellings first, then the names that contain the text."""
     text = name.strip().lower().replace("_", "-").replace(" ", "-")
     close = difflib.get_close_matches(text, names, n=3, cutoff=0.7)
     containing = [other for other in names if text and text in other]

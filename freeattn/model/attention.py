@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from freeattn.display import ShownAsTables
-from freeattn.errors import InputError
+from freeattn.errors import InputError, did_you_mean
 from freeattn.model.checks import OUTPUTS, resolved
 from freeattn.model.conditions import law_quantities, open_conditions
 from freeattn.model.dominated_rows import DominatedRows, dominated_rows
@@ -310,7 +309,5 @@ def check_fields(changes: dict[str, object]) -> None:
     names = [f.name for f in dataclasses.fields(Attention)]
     for name, value in changes.items():
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
             listed = ", ".join(n for n in names if n not in ("ratios", "name", "not_modelled"))
-            raise InputError(name, value, f"a field of Attention{hint}: {listed}")
+            raise InputError(name, value, f"a field of Attention{did_you_mean(name, names)}: {listed}")

@@ -9,6 +9,7 @@ queries from a latent, keys that come from a latent altogether, tokens that are 
 from __future__ import annotations
 
 import numbers
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -93,6 +94,28 @@ class LayerRecord:
     def not_modelled(self) -> tuple[str, ...]:
         """What the layer has and the theory has not, as short phrases."""
         return _not_modelled(self, {"tie": as_ties(self.tie), "inputs": OrthogonalInput(), **self.latents})
+
+    def kept_widths(self, spec: Attention, changed: Collection[str]) -> str:
+        """Widths of heads that are d_model/n_heads here, stay what they are, and no longer are: in words, or "".
+
+        Nothing is wrong with such a layer; who changes n_heads or d_model may have expected that the widths follow.
+
+        Args:
+            spec: what `specification` made of this record.
+            changed: the fields that were given to it.
+        """
+        if "heads" in changed or not {"n_heads", "d_model"} & set(changed):
+            return ""
+        widths = {"d_key": self.d_key} | ({} if spec.output == "attention" else {"d_value": self.d_value})
+        kept = [
+            name for name, width in widths.items()
+            if name not in changed and self.n_heads * width == self.d_model and spec.n_heads * width != spec.d_model
+        ]
+        if not kept:
+            return ""
+        width = widths[kept[0]]  # of both: d_model/n_heads
+        stay = f"{' and '.join(kept)} {'stay' if len(kept) > 1 else 'stays'} {width}"
+        return f"{stay}: n_heads*{kept[0]} = {spec.n_heads * width}, d_model = {spec.d_model}"
 
 
 def specification(record: LayerRecord, changes: dict[str, Any]) -> Attention:

@@ -7,10 +7,8 @@ before the first equation is made.
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 import sys
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -49,7 +47,6 @@ def trace_equation(tables: DysonTables) -> TraceEquation:
     """
     if backend() == "numpy":
         return TraceEquation(tables)
-    _announce(compiled_cache())
     return _compiled().CompiledEquation(tables)
 
 
@@ -87,13 +84,3 @@ def value_proofs(equation: TraceEquation, tables: DysonTables, width: float) -> 
     if type(equation) is TraceEquation:
         return None
     return importlib.import_module("freeattn.numerics.compiled.value_proofs").CompiledProofs(tables, width)
-
-
-@lru_cache(maxsize=1)
-def _announce(cache: Path) -> None:
-    """One line when the loops will be compiled: nobody should wait for a minute without a word."""
-    if not any(cache.glob("*.nbi")):
-        logging.getLogger("freeattn").warning(
-            "compiling the loops of the extra \"fast\": a minute or two, once for each installation "
-            "(%s=numpy does without)", VARIABLE,
-        )

@@ -12,7 +12,7 @@ from freeattn.model.precision import context_for_results, own_context
 from freeattn.model.quantities import as_integer
 from freeattn.numerics.precise_integrals import as_number
 
-__all__ = ["DOUBLE_DIGITS", "digits_up_to", "one_number", "real_array", "rounded"]
+__all__ = ["DOUBLE_DIGITS", "complex_array", "digits_up_to", "one_number", "real_array", "rounded"]
 
 DOUBLE_DIGITS = 15
 
@@ -38,6 +38,8 @@ def one_number(name: str, value: Any, digits: int) -> Any:
         InputError: for anything else.
     """
     try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
         return as_number(own_context(digits), value)
     except (TypeError, ValueError, ZeroDivisionError):
         raise InputError(name, value, "one number when digits > 15") from None
@@ -50,8 +52,30 @@ def real_array(name: str, values: ArrayLike) -> NDArray[np.float64]:
         InputError: for anything else.
     """
     try:
-        if np.iscomplexobj(values):
-            raise TypeError("complex")
-        return np.asarray(values, dtype=float)
+        return _numbers(values, "iuf").astype(float)
     except (TypeError, ValueError, OverflowError):
         raise InputError(name, values, "real numbers in the range of doubles") from None
+
+
+def complex_array(name: str, values: ArrayLike) -> NDArray[np.complex128]:
+    """Complex numbers of any shape in doubles; infinities and NaN are left to the caller.
+
+    Raises:
+        InputError: for anything else.
+    """
+    try:
+        return _numbers(values, "iufc").astype(complex)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(name, values, "complex numbers in the range of doubles") from None
+
+
+def _numbers(values: ArrayLike, kinds: str) -> NDArray[Any]:
+    """The array of what is a number by type: numpy would take a text for one, and None for NaN."""
+    array = np.asarray(values)
+    if array.dtype.kind not in kinds and not (array.dtype.kind == "O" and not any(map(_is_no_number, array.flat))):
+        raise TypeError(array.dtype)
+    return array
+
+
+def _is_no_number(item: object) -> bool:
+    return item is None or isinstance(item, (str, bytes, bool, np.bool_))

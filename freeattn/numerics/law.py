@@ -19,7 +19,7 @@ from freeattn.model.precision import own_context
 from freeattn.model.quantities import as_integer
 from freeattn.numerics.engine import Engine
 from freeattn.numerics.exact import Atom, ExactSide
-from freeattn.numerics.given_numbers import DOUBLE_DIGITS, digits_up_to, one_number, real_array, rounded
+from freeattn.numerics.given_numbers import DOUBLE_DIGITS, complex_array, digits_up_to, one_number, real_array, rounded
 from freeattn.numerics.precise_integrals import as_number
 from freeattn.numerics.quantiles import quantile_to
 
@@ -223,10 +223,7 @@ class SpectralLaw(ShownAsTables):
             unit = self._exact.unit(digits)
             self._refuse_atoms(np.array([complex(number)]))
             return rounded(self._engine.stieltjes_to(number / unit, digits) / unit, digits)
-        try:
-            points = np.asarray(z, dtype=complex)
-        except (TypeError, ValueError, OverflowError):
-            raise InputError("z", z, "complex numbers in the range of doubles") from None
+        points = complex_array("z", z)
         if not np.isfinite(points).all():
             raise InputError("z", complex(points[~np.isfinite(points)].flat[0]), "a finite complex number")
         self._refuse_atoms(points)

@@ -35,7 +35,10 @@ _SPECTRUM_NOTE = (
     "Deviations from the law (moments: relative). A check fails when one exceeds what is allowed: the noise of one "
     "draw, and for a layer what its finite size is expected to do."
 )
-_OUTLIER_RULE = "further from every band than the piece of it, at its end, that holds 1/n of the mass"
+_OUTSIDE = (
+    "further from every band than the piece of it, at its end, that holds 1/n of the mass; the row outliers counts "
+    "values above right edge*(1 + n^(-2/3))"
+)
 _MOST_LISTED = 5
 _PRESET_COLUMNS = (
     "name", "d_model", "heads/kv", "d_key/value", "n_tokens", "gamma_key/value/out", "law", "confirmed",
@@ -285,7 +288,7 @@ def spectrum_tables(verification: Any, title: str) -> tuple[RenderableType, ...]
         *measured_tables(verification, heading), Text(_SPECTRUM_NOTE),
         Text(f"Nonzero values from {low:.6g} to {high:.6g}; the law: {bands}"),
         Text(f"Mean over that of the law: {verification.mean_ratio:.6g}"),
-        Text(f"Outliers ({_OUTLIER_RULE}): {_outliers(verification.outliers)}"),
+        Text(f"Values outside the bands ({_OUTSIDE}): {_outside(verification.outliers)}"),
     )
 
 
@@ -297,7 +300,7 @@ def measured_tables(verification: Any, title: str, measured: str = "measured") -
     return table, _summary(verification)
 
 
-def _outliers(found: Sequence[Any]) -> str:
+def _outside(found: Sequence[Any]) -> str:
     if not found:
         return "none"
     listed = ", ".join(f"{one.value:.6g}" for one in found[:_MOST_LISTED])

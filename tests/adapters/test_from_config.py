@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,12 @@ PUBLISHED = [name for name in NAMES if name in PRESETS]
 SMALL = {
     "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "num_hidden_layers": 2,
     "max_position_embeddings": 32,
+}
+
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
+    "num_key_value_heads": 8, "max_position_embeddings": 512,
 }
 
 
@@ -322,3 +329,36 @@ def test_a_field_that_is_left_out_or_misspelled_is_said():
 def test_names_that_are_no_texts_are_refused(field):
     with pytest.raises(InputError, match=field):
         from_config({"model_type": "llama"}, **{field: 5})
+
+
+@pytest.mark.parametrize(("change", "field", "value", "told"), [
+    ({"num_attention_heads": "32"}, "num_attention_heads", "32", "1 to 1000000000, not a text in quotes"),
+    ({"num_key_value_heads": 5}, "num_key_value_heads", "5", "a divisor of num_attention_heads = 32"),
+    ({"hidden_size": None}, "hidden_size", "null", "an integer from 1 to 1000000000"),
+    ({"rope_scaling": {"rope_type": "x"}}, "rope_scaling.rope_type", "x", "one of default, linear, "),
+    ({"model_type": "lama"}, "model_type", "lama", "one of bert, "),
+    ({"initializer_range": 1}, "beta", 4096, "; it is 1 · 1 · 4096 · √128 · 1/sqrt(128) (normal, initializer_range)"),
+])
+def test_errors_name_file_and_field(
+    tmp_path: Path, change: dict[str, Any], field: str, value: object, told: str
+) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({**LLAMA, **change}), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        from_config(file, n_tokens=512)
+    error = caught.value
+    assert (error.source, error.field, error.value) == (str(file), field, value)
+    assert str(error).startswith(f"{file}: {field} = {value!r} is not allowed; expected ")
+    assert told in str(error)
+    assert pickle.loads(pickle.dumps(error)).args == error.args
+
+
+def test_what_the_caller_gave_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(LLAMA), encoding="utf-8")
+    with pytest.raises(InputError, match=r"^n_tokens = 0 is not allowed"):
+        from_config(file, n_tokens=0)
+    with pytest.raises(InputError, match=r"^beta = 30 is not allowed"):
+        from_config(file, n_tokens=512, beta=30)
+    with pytest.raises(InputError, match=r"^num_attention_heads = '32' is not allowed"):
+        from_config({**LLAMA, "num_attention_heads": "32"})

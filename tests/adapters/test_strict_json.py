@@ -116,7 +116,7 @@ def test_odd_sizes_are_refused(field: str, value: Any) -> None:
 
 @pytest.mark.parametrize("field", [size for size in SIZES if size != "max_position_embeddings"])
 def test_null_is_no_size(field: str) -> None:
-    with pytest.raises(InputError, match=rf"{field} = '\(missing\)' .*an integer from 1 to"):
+    with pytest.raises(InputError, match=rf"{field} = 'null' .*an integer from 1 to"):
         read_config({**GOOD, field: None})
     assert read_config({**GOOD, "max_position_embeddings": None}).n_tokens is None
 

@@ -1,5 +1,7 @@
 """`freeattn architectures`."""
 
+import pytest
+
 import freeattn
 
 
@@ -29,8 +31,16 @@ def test_search_keeps_what_contains_the_text(run):
     assert "bert-base" not in outcome.out
 
 
-def test_no_match_is_said_on_stderr(run):
-    outcome = run("architectures", "no-such-model")
-    assert (outcome.code, outcome.out) == (0, "")
-    assert outcome.err == "freeattn: note: no architecture matches no-such-model\n"
-    assert run("architectures", "no-such-model", "--json").json["architectures"] == []
+@pytest.mark.parametrize("json", [(), ("--json",)])
+@pytest.mark.parametrize(("search", "near"), [
+    ("nosuch", ""), ("bert-bse", "nearest: bert-base; "),
+    ("llama3-8b", "nearest: llama-3-8b, llama-3.1-8b, llada-8b; "),
+])
+def test_no_match_is_bad_input_and_says_what_was_searched(run, search, near, json):
+    outcome = run("architectures", search, *json)
+    assert outcome.code == 2
+    count = len(freeattn.architectures())
+    assert outcome.line == (
+        f"freeattn: error: search = {search} is not allowed; expected a text in the name, family or source of a preset "
+        f"({near}freeattn architectures lists all {count})"
+    )

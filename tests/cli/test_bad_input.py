@@ -66,6 +66,23 @@ BAD = [
     ("law bert-base --digits many", "digits = many ", "an integer from 1 to"),
     ("law bert-base --points 1", "points = 1 ", "an integer from 10 to"),
     ("law bert-base --token 3", "option = --token ", "listed by --help"),
+    ("law bert-base --n-head 3", "option = --n-head ", "did you mean --heads, --n-heads"),
+    ("law bert-base bert-large", "argument = bert-large ", "one layer at most; freeattn compare and freeattn report"),
+    ("derive bert-base bert-large --symbolic", "argument = bert-large ", "one layer at most; freeattn compare"),
+    ("verify bert-base bert-large t5-base", "argument = bert-large t5-base ", "one layer at most; freeattn compare"),
+    ("converge bert-base bert-large", "argument = bert-large ", "one layer at most; freeattn compare"),
+    ("sweep bert-base bert-large", "argument = bert-large ", "one layer at most; freeattn compare"),
+    ("predict ridge bert-base bert-large", "argument = bert-large ", "one layer at most; freeattn compare"),
+    ("architectures bert large", "argument = large ", "at most one SEARCH"),
+    ("reproduce fig-2a fig-2c", "argument = fig-2c ", "at most one FIGURE"),
+    ("doctor all", "argument = all ", "options only, as in freeattn doctor --help"),
+    ("law bert-base:n_head=6", "spec = n_head=6 ", "a field of the layer (did you mean n_heads?)"),
+    ("compare bert-base bert-base:d-keys=6", "spec = d-keys=6 ", "a field of the layer (did you mean d_key?)"),
+    ("sweep bert-base --over n_head=4,6", "over = n_head=4,6 ", "(did you mean n_heads?)"),
+    ("sweep bert-base --over beta=1 --quantity rigde_error", "quantity = rigde_error ", "(did you mean ridge_error?)"),
+    ("sweep bert-base --over beta=1 --quantity ridge_error:penalti=1", "quantity = ridge_error:penalti=1 ",
+     "ridge_error with penalty, noise, gamma_out (did you mean penalty?)"),
+    ("lwa bert-base", "command = lwa ", "(did you mean law?)"),
     ("law", "preset = (not given) ", "freeattn architectures"),
     ("law --n-tokens 64", "d_model = (not given) ", "--d-model"),
     ("verify bert-base --draws 0", "draws = 0 ", "an integer from 1 to"),
@@ -159,12 +176,12 @@ def test_existing_file_is_refused_before_computing(run, tmp_path, command, optio
 
 
 @pytest.mark.parametrize(("command", "option", "suffix"), WITH_FILES)
-def test_a_folder_or_device_is_never_overwritten(run, tmp_path, command, option, suffix):
+def test_a_folder_is_never_overwritten(run, tmp_path, command, option, suffix):
     folder = tmp_path / f"folder.{suffix}"
     folder.mkdir()
     outcome = run(command, "bert-base", option, folder, "--force")
     assert outcome.code == 2
-    assert "not a folder or a device" in outcome.line
+    assert "a file, not a folder" in outcome.line
 
 
 @pytest.mark.parametrize("command", ["law", "verify"])

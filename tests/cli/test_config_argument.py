@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import freeattn
-from freeattn.cli.spec import build_spec
+from freeattn.cli.spec import build_layer
 
 GPT2 = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 32, "initializer_range": 0.1}
 TEXT = {
@@ -68,7 +68,7 @@ def test_options_change_what_the_file_says(run):
     assert (spec["n_tokens"], spec["beta"], spec["output"]) == (16, "1/2", "attention")
     assert run("law", "config.json", "--beta", "init", "--json").json["spec"]["beta"] == "16/25"
     options = {"n_tokens": "32", "beta": "1", "latent_rank": "16"}
-    assert build_spec("deepseek.json", options).latent == freeattn.Latent(16, normalized=True)
+    assert build_layer("deepseek.json", options).spec.latent == freeattn.Latent(16, normalized=True)
 
 
 @pytest.mark.usefixtures("folder")
@@ -145,3 +145,17 @@ def test_a_missing_file_with_the_name_of_a_preset(run):
         hint = "expected a file that exists; the preset of this name is llama-2-7b"
         assert f"config = {path} is not allowed; {hint}" in run("law", path).line
     assert "preset" not in run("law", "nothing.json").line
+
+
+def test_errors_of_fields_name_the_file(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, heads in (("good.json", 4), ("bad.json", "4")):
+        fields = {"model_type": "gpt2", "n_embd": 64, "n_head": heads, "n_layer": 2, "n_positions": 32}
+        (tmp_path / name).write_text(json.dumps(fields), encoding="utf-8")
+    for command in ("law bad.json", "compare good.json bad.json", "sweep bad.json --over beta=1"):
+        outcome = run(*command.split())
+        assert outcome.code == 2
+        assert outcome.line == (
+            "freeattn: error: bad.json: n_head = 4 is not allowed; expected an integer from 1 to 1000000000, "
+            "not a text in quotes"
+        )

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,3 +134,56 @@ def test_what_is_no_name_is_refused_and_force_is_named_as_on_the_command_line(tm
 
 def test_files_that_were_not_asked_are_left_out(tmp_path):
     assert list(output_files(False, {"csv": None, "plot": str(tmp_path / "x.png")})) == ["plot"]
+
+
+def started(command, **given):
+    return subprocess.run(["sh", "-c", f"{sys.executable} -m freeattn {command}"], text=True, check=False, **given)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="no such names of streams here")
+class TestStreams:
+    """Pipes, devices and open descriptors: nothing there can be overwritten, and no --force is asked."""
+
+    LAW = "law --n-tokens 32 --d-model 32 --n-heads 1 --d-key 32 --output attention --scores linear --points 10"
+
+    def test_stdout_in_a_pipe_has_the_file_and_the_table(self, tmp_path):
+        done = started(f"{self.LAW} --csv /dev/stdout", capture_output=True, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("x,density,cdf\n")
+        assert "Squared singular values of the centered output" in done.stdout
+        assert list(tmp_path.iterdir()) == []
+
+    def test_stdout_in_a_file_keeps_what_is_there(self, tmp_path):
+        done = started(f"{self.LAW} --csv /dev/stdout >> out.txt", capture_output=True, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        started(f"derive {self.LAW[4:-12]} -o /dev/fd/1 >> out.txt", capture_output=True, cwd=tmp_path)
+        written = (tmp_path / "out.txt").read_text()
+        order = [written.index(text) for text in ("x,density,cdf", "Squared singular values", "1. The layer.")]
+        assert order == sorted(order)
+        assert [entry.name for entry in tmp_path.iterdir()] == ["out.txt"]
+
+    def test_a_pipe_with_a_name_and_a_device(self, run, tmp_path):
+        os.mkfifo(tmp_path / "pipe.csv")
+        reader = subprocess.Popen(["cat", tmp_path / "pipe.csv"], stdout=subprocess.PIPE, text=True)
+        assert run(*self.LAW.split(), "--csv", tmp_path / "pipe.csv").code == 0
+        assert len(reader.communicate()[0].splitlines()) >= 11
+        assert run(*self.LAW.split(), "--csv", os.devnull).code == 0
+        assert run("sweep", *self.LAW.split()[1:-2], "--over", "beta=1", "--csv", os.devnull).code == 0
+
+    def test_a_link_to_a_descriptor_is_one(self, tmp_path):
+        (tmp_path / "link").symlink_to("/dev/stdout")
+        done = started(f"{self.LAW} --csv link > out.txt", capture_output=True, cwd=tmp_path)
+        assert done.returncode == 0
+        assert (tmp_path / "out.txt").read_text().startswith("x,density,cdf")
+
+    def test_a_failing_block_sends_nothing(self, tmp_path):
+        target = tmp_path / "seen"
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT)
+        with pytest.raises(InputError, match=r"No space left"):
+            write_full(OutputFile("csv", f"/dev/fd/{descriptor}"))
+        os.close(descriptor)
+        assert target.read_text() == ""
+
+    def test_a_descriptor_that_is_closed_is_refused(self):
+        with pytest.raises(InputError, match="csv = '/dev/fd/987' is not allowed; expected a stream that is open"):
+            OutputFile("csv", "/dev/fd/987").check()

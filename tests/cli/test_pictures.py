@@ -69,13 +69,34 @@ def test_sweep_over_two_fields_is_a_map_of_its_rows(run, tmp_path, drawn):
     assert drawn[1].get_ylabel() == "left_edge"  # the first column of the first quantity
 
 
-def test_a_column_that_is_not_there_costs_no_table(run, tmp_path):
-    given = ["--over", "d_key=8,16", "--plot", tmp_path / "line.svg", "--plot-column", "median"]
-    outcome = run("sweep", *LAYER, *given)
+@pytest.mark.usefixtures("computing_is_an_error")
+@pytest.mark.parametrize(("given", "told"), [
+    (["--plot-column", "right_egde"], "plot_column = right_egde is not allowed; expected one of mean, left_edge, "
+     "right_edge, n_bands, atom (did you mean right_edge?)"),
+    (["--plot-column", "d_key"], "plot_column = d_key is not allowed; expected one of mean, left_edge, "),
+    (["--plot-column", "error"], "plot_column = error is not allowed; expected one of mean, left_edge, "),
+    (["--plot-column", "softmax_outliers"], "plot_column = softmax_outliers is not allowed; "),
+    (["--quantity", "bands"], "is not allowed; expected a quantity of numbers; bands has none"),
+    (["--quantity", "meen"], "quantity = meen is not allowed; "),
+])
+def test_a_column_that_cannot_be_drawn_is_refused_before_computing(run, tmp_path, given, told):
+    outcome = run("sweep", *LAYER, "--over", "d_key=8,16", "--plot", tmp_path / "line.svg", *given)
     assert outcome.code == 2
-    assert "d_key" in outcome.out
-    assert "plot_column = median is not allowed; expected one of mean, left_edge" in outcome.err
+    assert told in outcome.line
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("computing_is_an_error")
+def test_a_column_without_a_picture_is_refused(run):
+    outcome = run("sweep", *LAYER, "--over", "d_key=8,16", "--plot-column", "mean")
+    assert outcome.code == 2
+    assert "plot_column = mean is not allowed; expected nothing without --plot FILE" in outcome.line
+
+
+def test_columns_of_draws_are_drawn(run, tmp_path, drawn):
+    given = ["--over", "d_key=8,16", "--draws", 1, "--plot-column", "softmax_moment_1"]
+    assert run("sweep", *LAYER, *given, "--plot", tmp_path / "line.svg").code == 0
+    assert drawn[0].get_ylabel() == "softmax_moment_1"
 
 
 @pytest.mark.usefixtures("computing_is_an_error")

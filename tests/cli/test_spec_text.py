@@ -130,3 +130,57 @@ def test_an_initial_beta_of_other_widths_names_the_way_out(run, tmp_path):
     line = run("law", path, "--n-heads", 2, "--d-key", 8).line
     assert "when n_heads and d_key are not the configured ones: " in line
     assert run("law", path, "--n-heads", 2, "--beta", 1).code == 0
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    (("bert-base", "--n-tokens", 64, "--n-heads", 5),
+     "bert-base: d_key and d_value stay 64: n_heads*d_key = 320, d_model = 768"),
+    (("bert-base:n_heads=5,n_tokens=64",),
+     "bert-base:n_heads=5,n_tokens=64: d_key and d_value stay 64: n_heads*d_key = 320, d_model = 768"),
+    (("bert-base", "--n-tokens", 64, "--n-heads", 6, "--d-key", 128),
+     "bert-base: d_value stays 64: n_heads*d_value = 384, d_model = 768"),
+    (("bert-base", "--n-tokens", 64, "--d-model", 1024),
+     "bert-base: d_key and d_value stay 64: n_heads*d_key = 768, d_model = 1024"),
+    (("bert-base", "--n-tokens", 64, "--n-heads", 5, "--output", "attention"),
+     "bert-base: d_key stays 64: n_heads*d_key = 320, d_model = 768"),
+])
+@pytest.mark.parametrize("command", ["law", "predict shape"])
+def test_widths_that_stay_are_told_once(run, command, given, told):
+    outcome = run(*command.split(), *given, "--json")
+    assert outcome.code == 0
+    assert outcome.err == f"freeattn: note: {told}\n"
+    assert outcome.json["spec"]["d_key"] in (64, 128)
+
+
+@pytest.mark.parametrize("given", [
+    (), ("--n-heads", 6, "--d-key", 128, "--d-value", 128), ("--d-key", 32), ("--beta", 0.5),
+    ("--d-model", 1024, "--n-heads", 16), ("--n-heads", 5, "--d-key", 10, "--d-value", 10),
+    ("--heads", "4:64:64,8:32:32"),
+])
+def test_nothing_is_told_where_widths_were_given_or_fit(run, given):
+    outcome = run("law", "bert-base", "--n-tokens", 64, *given)
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_a_preset_whose_widths_are_its_own_says_nothing(run):
+    assert run("law", "deepseek-v3", "--n-tokens", 512, "--n-heads", 64).err == ""
+
+
+def test_widths_that_stay_are_told_of_files_and_in_every_command(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    told = "freeattn: note: config.json: d_key and d_value stay 16: n_heads*d_key = 48, d_model = 64\n"
+    for command in ("law", "derive", "verify --draws 1", "converge --sizes 32,64 --draws 2"):
+        assert told in run(*command.split(), "config.json", "--n-heads", 3, "--beta", 1).err
+    outcome = run("compare", "config.json:n_heads=3", "config.json", "--beta", "1/2")
+    assert outcome.err == told.replace("config.json:", "config.json:n_heads=3:")
+
+
+def test_a_sweep_tells_widths_that_stay_once(run):
+    given = ("sweep", "bert-base", "--n-tokens", 64, "--quantity", "parameter_count")
+    outcome = run(*given, "--over", "n_heads=4,6,12", "--json")
+    assert outcome.err == (
+        "freeattn: note: bert-base: 2 of 3 layers: d_key and d_value stay 64: n_heads*d_key = 256, d_model = 768\n"
+    )
+    assert len(outcome.json["rows"]) == 3
+    assert run(*given, "--over", "d_key=32,64").err == ""

@@ -17,6 +17,10 @@ def values():
     return freeattn.sample(spec, seed=2).softmax
 
 
+def law_of_values():
+    return freeattn.law(freeattn.Attention(n_tokens=64, d_model=64, n_heads=4, d_key=32, d_value=32, beta=0.5))
+
+
 @pytest.fixture
 def spectrum(tmp_path, values):
     np.save(tmp_path / "values.npy", values)
@@ -29,7 +33,10 @@ def test_the_verdict_is_the_code(run, spectrum, tmp_path, values):
     assert "64 eigenvalues against the law" in outcome.out
     assert "All 10 checks passed." in outcome.out
     assert "Mean over that of the law: " in outcome.out
-    assert "Outliers (" in outcome.out
+    (row,) = (line.split() for line in outcome.out.splitlines() if line.startswith("outliers"))
+    (below,) = (line for line in outcome.out.splitlines() if line.startswith("Values outside the bands ("))
+    assert "the row outliers counts values above right edge*(1 + n^(-2/3)))" in below
+    assert int(row[1]) == np.count_nonzero(values > (1 + 64 ** (-2 / 3)) * law_of_values().edges[-1][1])
     np.savetxt(tmp_path / "scaled.csv", 4 * values)
     failed = run("verify", *SMALL, "--spectrum", tmp_path / "scaled.csv")
     assert failed.code == 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import freeattn as fa
+from freeattn.errors import InputError
 from freeattn.evidence.band_outliers import outliers_of
 
 SPEC = fa.Attention(n_tokens=192, d_model=256, n_heads=4, d_key=64, d_value=64, d_out=144)
@@ -225,6 +226,28 @@ def test_few_or_extreme_values_have_a_verdict(values, wishart):
 def test_rounding_below_zero_is_zero(law):
     values = np.concatenate([[-1e-13], np.ones(191)])
     assert fa.verify_spectrum(values, SPEC, law=law).spectrum[0] == 0
+
+
+@pytest.mark.parametrize("source", ["layer", "law", "expression"])
+def test_swapped_arguments_are_told(values, law, source):
+    space = fa.space("n", 64)
+    swapped = {"layer": SPEC, "law": law, "expression": fa.gaussian("X", space, space)}[source]
+    with pytest.raises(InputError) as caught:
+        fa.verify_spectrum(swapped, values)
+    assert caught.value.field == "values"
+    assert caught.value.allowed == (
+        "the eigenvalues, an array, before the layer: verify_spectrum(values, source); the two are swapped"
+    )
+    with pytest.raises(InputError, match=r"^values = .*verify_spectrum\(values, source\)$"):
+        fa.verify_spectrum(swapped, swapped)
+
+
+@pytest.mark.parametrize(("source", "shown"), [(np.ones(3), "ndarray"), ([1, 2], "list"), ("bert", "'bert'"), (3, "3")])
+def test_what_has_no_law_is_refused_as_the_source(values, source, shown):
+    with pytest.raises(InputError) as caught:
+        fa.verify_spectrum(values, source)
+    expected = "is not allowed; expected a layer (Attention), an expression in letters, or a law"
+    assert str(caught.value) == f"source = {shown!r} {expected}"
 
 
 def test_other_bad_arguments(values, law):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import sympy as sp
@@ -145,3 +148,33 @@ def test_a_law_describes_itself() -> None:
     assert law.spec is SPECS["values, atom"]
     assert repr(law).startswith("<SpectralLaw mean ")
     assert "atoms 0.6 at 0" in repr(law)
+
+
+@pytest.mark.parametrize("name", ["density", "cdf", "quantile", "stieltjes"])
+@pytest.mark.parametrize("digits", [15, 30])
+@pytest.mark.parametrize("bad", [
+    None, "half", object(), True, [1, None], ["1"], {}, b"1", np.array([True]), np.datetime64("2026"), [[1, 2], [3]],
+])
+def test_what_is_no_number_is_refused_by_type(name: str, digits: int, bad: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        getattr(built("mha"), name)(bad, digits=digits)
+    assert caught.value.field == {"quantile": "p", "stieltjes": "z"}.get(name, "x")
+    assert caught.value.value is bad
+    kind = "complex" if name == "stieltjes" else "real"
+    many = "one number when digits > 15"
+    assert caught.value.allowed == (many if digits > 15 else f"{kind} numbers in the range of doubles")
+
+
+def test_a_text_is_no_number_in_doubles_and_a_decimal_with_many_digits() -> None:
+    for name in ("density", "cdf", "quantile", "stieltjes"):
+        with pytest.raises(InputError, match=r" = '0\.5' is not allowed"):
+            getattr(built("mha"), name)("0.5")
+        assert getattr(built("mha"), name)("0.5", digits=30) == getattr(built("mha"), name)(0.5, digits=30)
+
+
+def test_numbers_of_other_libraries_are_numbers() -> None:
+    law = built("mha")
+    half = law.density(0.5)
+    for number in (Fraction(1, 2), Decimal("0.5"), R(1, 2), mpmath.mpf("0.5"), np.float32(0.5)):
+        assert law.density(number) == half
+        assert law.density([number]).tolist() == [half]

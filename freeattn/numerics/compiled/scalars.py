@@ -11,6 +11,8 @@ from typing import Any
 
 from numba import njit
 
+from freeattn.numerics.compiled.waiting import tell_of_compiling
+
 __all__ = ["kernel", "modulus", "reciprocal", "scaled"]
 
 _SMALL, _LARGE = 1e-280, 1e280  # between them neither a squared modulus nor its parts leave the range of doubles
@@ -18,6 +20,7 @@ _SMALL, _LARGE = 1e-280, 1e280  # between them neither a squared modulus nor its
 
 def kernel(function: Any) -> Any:
     """A function compiled when first called and kept on disk; division by 0 gives inf or nan, as in numpy."""
+    tell_of_compiling()
     return njit(cache=True, error_model="numpy", nogil=True)(function)
 
 
