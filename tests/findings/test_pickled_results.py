@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -98,7 +98,7 @@ def same(first: Any, second: Any) -> bool:
     return bool(first == second) or (first != first and second != second)
 
 
-@lru_cache(maxsize=None)
+@cache
 def result(name: str) -> Any:
     return MADE[name]()
 
