@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["latex_words"]
+__all__ = ["latex_words", "name_character"]
 
 _MATH = {
     "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "η": r"\eta", "θ": r"\theta", "κ": r"\kappa",
@@ -17,6 +17,12 @@ _MATH = {
     **{character: f"_{{{k}}}" for k, character in enumerate("₀₁₂₃₄₅₆₇₈₉")},
 }
 _ESCAPED = {**{character: rf"\{character}" for character in "&%$#_{}"}, "^": r"\^{}", "\\": r"\textbackslash{}"}
+_IN_NAMES = {  # in math mode; signs that a name must not turn into operations, scripts or nothing
+    "_": r"\_", "\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", "-": r"\text{-}", " ": r"\ ",
+    **{character: rf"\{character}" for character in "&%$#{}"},
+}
+_SCRIPTS = re.compile(r"\^(?:\{\w+\}|\{\\circ\})")  # what stands above; below would look like an index
+_LETTER = re.compile(r"\\\w+")
 _NAME = re.compile(r"[a-z]+(?:_[a-z]+)+")  # n_tokens, d_model, n_kv_heads
 _SINGLE = re.compile(r"(?<== )(I)\b|(?<![A-Za-z0-9_'])[A-Z](?:_[A-Za-z])?(?=[\s,;)ᵀ/]|$)")  # X, W_r; = I
 _WORDS = ("A", "I")  # capital letters that are words
@@ -38,6 +44,21 @@ def latex_words(words: str) -> str:
             pieces.append(_character(words[at]))
             at += 1
     return "".join(pieces).replace("$$", "")
+
+
+def name_character(character: str) -> str:
+    """A character of a name in math mode, such that different characters look different.
+
+    A letter that LaTeX has no command for is its number, [U+4E2D]; so are signs that look like others, such as x₂.
+    """
+    if character in _IN_NAMES:
+        return _IN_NAMES[character]
+    if character.isascii() and character.isprintable():
+        return character
+    written = _MATH.get(character, "")
+    if _SCRIPTS.fullmatch(written):
+        return "{}" + written
+    return f"{written} " if _LETTER.fullmatch(written) and character != "∼" else f"[U+{ord(character):04X}]"
 
 
 def _character(character: str) -> str:
