@@ -198,7 +198,7 @@ def _draw_cdf(ax: Any, view: DensityView, sample: Sample | None, label: str) -> 
         shares = np.arange(1, steps.size + 1) / steps.size
         ax.step(
             np.concatenate([[low], steps, [high]]), np.concatenate([[0.0], shares, [1.0]]), where="post",
-            color=MUTED["steps"], linewidth=LINE_WIDTH, label=_sample_label(sample.size), zorder=2,
+            color=MUTED["steps"], linewidth=2 * LINE_WIDTH, label=_sample_label(sample.size), zorder=2,
         )
     curve = cdf_curve(view.law, low, high, _CURVE_POINTS)
     ax.plot(*curve, color=_LAW, linewidth=LINE_WIDTH, label=label, zorder=3)

@@ -41,7 +41,7 @@ _NO_ROOM = "sizes collapsed to zero"  # of the panels of a figure, in the words 
 # tell curves apart in print without colours.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 LINES: Final[tuple[Any, ...]] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2)))
-MUTED: Final = {"sample": "#b9c4ce", "steps": "#7f8c99", "band": "#fbeee6", "atom": "#4d4d4d", "missing": "#e6e6e6"}
+MUTED: Final = {"sample": "#b9c4ce", "steps": "#a3b0bc", "band": "#fbeee6", "atom": "#4d4d4d", "missing": "#e6e6e6"}
 
 _SUFFIXES = (".png", ".pdf", ".svg")
 _WITHOUT_DATE = {".png": None, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}

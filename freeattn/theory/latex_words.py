@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["latex_words", "name_character"]
+__all__ = ["latex_name", "latex_words"]
 
 _MATH = {
     "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "η": r"\eta", "θ": r"\theta", "κ": r"\kappa",
@@ -46,19 +46,26 @@ def latex_words(words: str) -> str:
     return "".join(pieces).replace("$$", "")
 
 
-def name_character(character: str) -> str:
-    """A character of a name in math mode, such that different characters look different.
+def latex_name(name: str) -> str:
+    """A name letter for letter in math mode, such that different names look different.
 
-    A letter that LaTeX has no command for is its number, [U+4E2D]; so are signs that look like others, such as x₂.
+    A character that LaTeX has no command for is its number, [U+4E2D]; so are signs that look like others, such as x₂.
     """
+    pieces: list[str] = []
+    for piece in map(_in_name, name):
+        bare = piece.startswith("^") and (not pieces or pieces[-1].startswith("^"))  # on nothing, or on a script
+        pieces.append("{}" + piece if bare else piece)
+    return "".join(pieces)
+
+
+def _in_name(character: str) -> str:
     if character in _IN_NAMES:
         return _IN_NAMES[character]
     if character.isascii() and character.isprintable():
         return character
     written = _MATH.get(character, "")
-    if _SCRIPTS.fullmatch(written):
-        return "{}" + written
-    return f"{written} " if _LETTER.fullmatch(written) and character != "∼" else f"[U+{ord(character):04X}]"
+    usual = _SCRIPTS.fullmatch(written) or (_LETTER.fullmatch(written) and character != "∼")
+    return f"{written} " if usual else f"[U+{ord(character):04X}]"
 
 
 def _character(character: str) -> str:

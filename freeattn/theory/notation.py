@@ -14,7 +14,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from freeattn.theory import symbols as sym
-from freeattn.theory.latex_words import name_character
+from freeattn.theory.latex_words import latex_name
 
 __all__ = ["PSI", "X_0", "Notation", "latex_of", "ordered_terms", "rank_of", "text_of"]
 
@@ -85,10 +85,10 @@ class _Latex(_LowestFirst, LatexPrinter):  # type: ignore[misc]
         head, line, index = expr.name.partition("_")
         plain = head.isascii() and head.isalpha()
         name = rf"\{head}" if head in _GREEK else rf"\mathrm{{{head}}}" if len(head) > 1 and plain else head
-        name = name if plain else "".join(map(name_character, head)) or "{}"
+        name = name if plain else latex_name(head) or "{}"
         if not index:
             return rf"{name}\_" if line else name
-        index = "".join("," if c == "_" else name_character(c) for c in index)
+        index = ",".join(map(latex_name, index.split("_")))
         return f"{name}_{index}" if len(index) == 1 else rf"{name}_{{\mathrm{{{index}}}}}"
 
     def _print_Min(self, expr: sp.Min, exp: object = None) -> str:

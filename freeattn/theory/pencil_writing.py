@@ -18,7 +18,7 @@ from freeattn.theory import symbols as sym
 from freeattn.theory.breaking import width_of
 from freeattn.theory.dyson import DysonSystem, Sector
 from freeattn.theory.field import as_expression
-from freeattn.theory.latex_words import latex_words, name_character
+from freeattn.theory.latex_words import latex_name, latex_words
 from freeattn.theory.layer import matrix_of as output_of
 from freeattn.theory.notation import Notation, latex_of, text_of
 from freeattn.theory.pencil import Fixed, Pencil, Position, count_of, size_of
@@ -57,7 +57,7 @@ def name_of(name: str) -> Notation:
     if indexed_name and "_" not in indexed_name[2]:
         head, index = indexed_name.groups()
         return Notation(_upright(head) + (rf"_{{\_{index}}}" if index.isdigit() else _below(index)), name)
-    return Notation("".join(map(name_character, name)).rstrip(" ") or r"\ ", name)
+    return Notation(latex_name(name).rstrip(" "), name)
 
 
 def _upright(letters: str) -> str:
