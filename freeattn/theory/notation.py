@@ -14,7 +14,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from freeattn.theory import symbols as sym
-from freeattn.theory.latex_words import latex_name
+from freeattn.theory.latex_words import latex_words
 
 __all__ = ["PSI", "X_0", "Notation", "latex_of", "ordered_terms", "rank_of", "text_of"]
 
@@ -30,6 +30,7 @@ _GREEK = {
     "chi": "χ", "pi": "π", "eta": "η", "zeta": "ζ", "sigma": "σ", "alpha": "α", "delta": "δ", "kappa": "κ",
     "omega": "ω",
 }
+_SPECIAL = re.compile(r"[%&#$]")  # in a name of a user: comments and commands of LaTeX
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _MAIN = {sym.LAMBDA, sym.W, sym.Z, sym.M, sym.Q, sym.S}
@@ -82,13 +83,12 @@ class _Latex(_LowestFirst, LatexPrinter):  # type: ignore[misc]
         del style
         if expr in _LATEX_NAMES:
             return _LATEX_NAMES[expr]
-        head, line, index = expr.name.partition("_")
-        plain = head.isascii() and head.isalpha()
-        name = rf"\{head}" if head in _GREEK else rf"\mathrm{{{head}}}" if len(head) > 1 and plain else head
-        name = name if plain else latex_name(head) or "{}"
+        head, line, index = _SPECIAL.sub(r"\\\g<0>", expr.name).partition("_")
+        name = rf"\{head}" if head in _GREEK else rf"\mathrm{{{head}}}" if len(head) > 1 and head.isalpha() else head
+        name = name or "{}"
+        index = "".join(c if c.isascii() else latex_words(c).strip("$") + " " for c in index).replace("_", ",")
         if not index:
             return rf"{name}\_" if line else name
-        index = ",".join(map(latex_name, index.split("_")))
         return f"{name}_{index}" if len(index) == 1 else rf"{name}_{{\mathrm{{{index}}}}}"
 
     def _print_Min(self, expr: sp.Min, exp: object = None) -> str:

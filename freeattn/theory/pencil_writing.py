@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import sympy as sp
@@ -18,8 +17,9 @@ from freeattn.theory import symbols as sym
 from freeattn.theory.breaking import width_of
 from freeattn.theory.dyson import DysonSystem, Sector
 from freeattn.theory.field import as_expression
-from freeattn.theory.latex_words import latex_name, latex_words
+from freeattn.theory.latex_words import latex_words
 from freeattn.theory.layer import matrix_of as output_of
+from freeattn.theory.letter_names import name_of, under
 from freeattn.theory.notation import Notation, latex_of, text_of
 from freeattn.theory.pencil import Fixed, Pencil, Position, count_of, size_of
 from freeattn.theory.self_energy import Trace, common
@@ -35,45 +35,13 @@ COLON = Notation(r":\ ", ":")
 _LINE = 56  # characters of formula that fit on a line, by `width_of`
 _GAP = 2.2  # between columns of a matrix
 _DISPLAYED, _SMALL = 4, 0.75  # a matrix of more rows is set small
-_CAPITALS = re.compile(r"([A-Z])([A-Z]*)(\d*)(°?)")  # K, O°, WQ, UK2: no product of letters
-_NUMBERED = re.compile(r"([A-Za-z]+)(\d*)")
-_INDEXED = re.compile(r"([A-Za-z]+)_(\w+)", re.ASCII)
-
-
-def name_of(name: str) -> Notation:
-    """A name of a letter, space or block, such that different names look different.
-
-    What follows an underscore or is a number stands below: y_j, and x with 1 below for x1. A number behind an
-    underscore keeps it, for x1 and x_1 are two names. Of a name in capitals the first is the matrix and the rest stands
-    above, W^{Q} for WQ: WQ would be a product. Other names are written letter for letter.
-    """
-    if (capitals := _CAPITALS.fullmatch(name)) and (capitals[2] or capitals[4]):
-        letter, above, number, ring = capitals.groups()
-        above += r"\circ" if ring else ""
-        return Notation(f"{letter}^{{{above}}}" + (f"_{{{number}}}" if number else ""), name)
-    if numbered := _NUMBERED.fullmatch(name):
-        return Notation(_upright(numbered[1]) + (_below(numbered[2]) if numbered[2] else ""), name)
-    indexed_name = _INDEXED.fullmatch(name)
-    if indexed_name and "_" not in indexed_name[2]:
-        head, index = indexed_name.groups()
-        return Notation(_upright(head) + (rf"_{{\_{index}}}" if index.isdigit() else _below(index)), name)
-    return Notation(latex_name(name).rstrip(" "), name)
-
-
-def _upright(letters: str) -> str:
-    """A name of several letters is upright: it is no product."""
-    return letters if len(letters) == 1 else rf"\mathrm{{{letters}}}"
-
-
-def _below(index: str) -> str:
-    return f"_{index}" if len(index) == 1 else rf"_{{\mathrm{{{index}}}}}"
 
 
 def letter_name(letter: Letter | Diagonal | Inclusion | None, transposed: bool = False) -> Notation:
     """A letter, or its transpose; None is the identity, and parts of a direct sum are numbered."""
     if letter is None:
         return Notation("1", "1")
-    name = Notation(f"J{_below(str(letter.number + 1))}", f"J_{letter.number + 1}") if isinstance(letter, Inclusion) \
+    name = Notation(f"J{under(str(letter.number + 1))}", f"J_{letter.number + 1}") if isinstance(letter, Inclusion) \
         else name_of(letter.name)
     return transpose_of(name) if transposed else name
 

@@ -220,6 +220,9 @@ ALIKE = (
 )
 
 
+SIZES = ("n", "n_", "_n", "n_1", "n_2", "n%", "n'", "n_m", "n_m%", "$n", "n#", "n&m", "n_é")
+
+
 def test_different_names_look_different() -> None:
     seen = {name: "".join(name_of(name).latex.split()).replace("{}", "") for name in ALIKE}
     assert len(set(seen.values())) == len(ALIKE)
@@ -227,14 +230,14 @@ def test_different_names_look_different() -> None:
 
 def test_different_sizes_look_different() -> None:
     """Spaces without a size are symbols of their name."""
-    seen = {name: latex_of(sp.Symbol(name)) for name in ("n", "n_", "_n", "n_1", "n_2", "n%", "n'", r"n\m", "n_m%")}
+    seen = {name: latex_of(sp.Symbol(name)) for name in SIZES}
     assert len(set(seen.values())) == len(seen)
     assert seen["n_"] == r"n\_"
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_all_names_are_set_by_latex(tmp_path: Path) -> None:
-    names = [name_of(name).latex for name in ALIKE] + [latex_of(sp.Symbol(name)) for name in ALIKE]
+    names = [name_of(name).latex for name in ALIKE] + [latex_of(sp.Symbol(name)) for name in SIZES]
     formulas = "\n\n".join(rf"$M_{{{latex}}} + {{{latex}}}^{{T}} {latex}$" for latex in names)
     document = rf"\documentclass{{article}}\usepackage{{amsmath}}\begin{{document}}{formulas}\end{{document}}"
     (tmp_path / "names.tex").write_text(document, encoding="utf-8")
