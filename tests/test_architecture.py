@@ -60,7 +60,7 @@ TIGHTER = {
 }
 # Imports inside functions: the optional dependency at its one place.
 INSIDE_FUNCTIONS = {
-    ("freeattn.report.style", "matplotlib"),
+    ("freeattn.report.style", "matplotlib"), ("freeattn.report.lettering", "matplotlib"),
     *(("freeattn.report.extra", library) for library in ("jinja2", "latex2mathml", "plotly")),
     ("freeattn.report.parquet", "pyarrow"),
     ("freeattn.adapters.torch_library", "torch"),

@@ -24,8 +24,28 @@ _kept = _Kept()
 def new_context(digits: int) -> Any:
     """A new mpmath context of the given decimal digits: for what keeps it, and may be shared by threads."""
     context = mpmath.MPContext()
+    for kind in (context.mpf, context.mpc):
+        kind.__reduce__ = _reduced
     context.dps = digits
     return context
+
+
+def _reduced(number: Any) -> tuple[Any, tuple[str, int, int], Any]:
+    """What pickle keeps of a number: pickle finds classes by their names, and that of a context has none.
+
+    A number is made again in the process that reads it, with the precision of its context, so that what is computed
+    from it there has as many digits.
+    """
+    return _unset, (type(number).__name__, number.context.dps, number.context.prec), number.__getstate__()
+
+
+def _unset(kind: str, digits: int, bits: int) -> Any:
+    """A number of the kind "mpf" or "mpc", whose value pickle sets."""
+    context = context_for_results(digits)
+    if context.prec != bits:  # a user has set the bits, between those of two numbers of digits
+        context = new_context(digits)
+        context.prec = bits
+    return getattr(context, kind)()
 
 
 def own_context(digits: int) -> Any:

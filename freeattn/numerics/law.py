@@ -59,6 +59,12 @@ class SpectralLaw(ShownAsTables):
         """What the law was made from: an `Attention`, law expression, expression in letters, or `FreeConvolution`."""
         return self._exact.source
 
+    @property
+    def signed(self) -> bool:
+        """Whether a value below 0 may occur: the law is of a symmetric matrix itself, or has support there."""
+        places = [float(left) for left, _ in self.edges] + [float(atom.location) for atom in self.atoms]
+        return getattr(self._exact, "signed", False) or min(places) < 0
+
     def __repr__(self) -> str:
         bands = ", ".join(f"[{a:.6g}, {b:.6g}]" for a, b in self.edges)
         atoms = ", ".join(f"{float(atom.weight):.6g} at {atom.location:g}" for atom in self.atoms) or "none"

@@ -45,11 +45,15 @@ class LawIntegrals:
         if not isinstance(law._engine, PanelEngine):
             raise NotCoveredError("integrals of families need a law whose bands are held as panels")
         self.scale = scale
+        self._law = law
         self.atoms = tuple((atom.location / scale, float(atom.weight)) for atom in law.atoms)
         self._panels = law._engine.panels
         self._unit = law._unit / scale
         masses = sum(law._engine.masses)
         self._exact = (1 - sum(weight for _, weight in self.atoms)) / masses if masses else 1.0  # 1 to rounding
+
+    def __reduce__(self) -> tuple[type[LawIntegrals], tuple[Any, float]]:
+        return LawIntegrals, (self._law, self.scale)  # the law is made again, and so are its panels
 
     def __call__(self, family: Callable[[Array, Array], Array], members: Array) -> Array:
         """∫ family(x, p) dν for each p of the one-dimensional `members`, atoms included."""

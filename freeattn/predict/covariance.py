@@ -16,7 +16,7 @@ and is least at λ* = γ/α², where it is 1/(λ* v(−λ*)). Source: arXiv 1507
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,17 @@ _TOLERANCE = 1e-14  # of log v
 
 
 @dataclass(frozen=True)
+class _Sums:
+    """∫ family(t, p) dH for each p, with H of weighted points."""
+
+    points: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    def __call__(self, family: Callable[[Array, Array], Array], members: Array) -> Array:
+        return family(np.array(self.points)[None, :], members[:, None]) @ np.array(self.shares)
+
+
+@dataclass(frozen=True)
 class SampleCovariance:
     """Sample covariance matrices with one population law and one ratio of features to samples.
 
@@ -48,7 +59,7 @@ class SampleCovariance:
 
     ratio: float
     mean: float
-    _integrals: _Integrals
+    _integrals: _Integrals = field(repr=False)
 
     def companion(self, penalty: ArrayLike, derivative: int = 0) -> Any:
         """v(−λ) for λ > 0, any shape, or with derivative=1 dv/dz at z = −λ.
@@ -154,8 +165,5 @@ def _discrete(eigenvalues: Any, ratio: float, weights: Sequence[float] | None) -
     if shares.shape != points.shape or not shares.any():
         raise InputError("weights", weights, f"{points.size} numbers, not all 0: one for each eigenvalue")
     shares = shares / shares.sum()
-
-    def integrals(family: Callable[[Array, Array], Array], members: Array) -> Array:
-        return family(points[None, :], members[:, None]) @ shares
-
+    integrals = _Sums(tuple(points.tolist()), tuple(shares.tolist()))
     return SampleCovariance(ratio, float(points @ shares), integrals)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from freeattn.errors import InputError
+from freeattn.report.lettering import plain_text
 from freeattn.report.style import COLOURS, LINE_WIDTH, LINES, axes_of, legend
 
 __all__ = ["limit_decades", "line_of", "named", "plot_curves"]
@@ -47,12 +48,12 @@ def plot_curves(
     """
     ax = axes_of(ax)
     for number, (name, (x, y)) in enumerate(curves.items()):
-        ax.plot(x, y, label=name, linewidth=LINE_WIDTH, marker=marker, markersize=3, **line_of(number))
+        ax.plot(x, y, label=plain_text(name), linewidth=LINE_WIDTH, marker=marker, markersize=3, **line_of(number))
     for axis in log:
         getattr(ax, f"set_{axis}scale")("log")
     if "y" in log and not whole:
         limit_decades(ax, [value for _, y in curves.values() for value in y])
-    ax.set(xlabel=x_name, ylabel=y_name)
+    ax.set(xlabel=plain_text(x_name), ylabel=plain_text(y_name))
     legend(ax)
     return ax
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from freeattn.report.curves import limit_decades
+from freeattn.report.lettering import plain_text
 from freeattn.report.plot import plot_law
 from freeattn.report.style import COLOURS, LINE_WIDTH, draw_intervals, legend, new_figure, set_title, small_text
 
@@ -34,7 +35,7 @@ def plot_panels(panels: Sequence[Any], title: str = "") -> Any:
     for ax in figure.axes[len(panels):]:
         ax.remove()
     if title:
-        figure.suptitle(title, fontsize=figure.axes[0].xaxis.label.get_fontsize())
+        figure.suptitle(plain_text(title), fontsize=figure.axes[0].xaxis.label.get_fontsize())
     return figure
 
 
@@ -44,10 +45,10 @@ def _draw(ax: Any, panel: Any) -> None:
         return
     colours = _colours(panel)
     for line in panel.lines:
-        ax.plot(line.x, line.y, color=colours[line.label], linewidth=LINE_WIDTH, label=line.label, zorder=2)
+        ax.plot(line.x, line.y, color=colours[line.label], linewidth=LINE_WIDTH, label=plain_text(line.label), zorder=2)
     named = {line.label for line in panel.lines}
     for points in panel.points:
-        label = None if points.label in named else points.label
+        label = None if points.label in named else plain_text(points.label)
         draw_intervals(ax, points.x, points.y, points.half_widths, color=colours[points.label], label=label, zorder=3)
     for axis in panel.log:
         getattr(ax, f"set_{axis}scale")("log")
@@ -56,12 +57,13 @@ def _draw(ax: Any, panel: Any) -> None:
     for place, text in panel.marks:
         ax.axvline(place, color=_MARK, linewidth=0.8, linestyle=":", zorder=1)
         ax.annotate(
-            text, xy=(place, 0.02), xycoords=("data", "axes fraction"), rotation=90, color=_MARK,
+            plain_text(text), xy=(place, 0.02), xycoords=("data", "axes fraction"), rotation=90, color=_MARK,
             fontsize=small_text(ax), ha="right", va="bottom",
         )
     if panel.names:
-        ax.set_xticks(range(len(panel.names)), panel.names, rotation=35, ha="right", fontsize=small_text(ax))
-    ax.set(xlabel=panel.x_name, ylabel=panel.y_name)
+        names = [plain_text(name) for name in panel.names]
+        ax.set_xticks(range(len(names)), names, rotation=35, ha="right", fontsize=small_text(ax))
+    ax.set(xlabel=plain_text(panel.x_name), ylabel=plain_text(panel.y_name))
     set_title(ax, panel.title)
     legend(ax)
 

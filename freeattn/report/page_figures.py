@@ -116,12 +116,12 @@ def _density(layers: Sequence[LayerData]) -> Figure:
     if any(x[0] < _WIDE * x[-1] for x in (layer.densities[0].curve.x for layer in layers)):
         views.reverse()
     drawn = any(layer.densities[0].sample for layer in layers)
-    histogram = " over histograms of simulated softmax attention" if drawn else ""
+    histogram = "; histograms are of simulated softmax attention" if drawn else ""
     return Figure(
         "density", "Density of the law of mean one",
-        f"Density of squared singular values over their mean{histogram}. Bars on the axis are the bands; vertical "
-        "lines mark atoms and, on the logarithmic axis, the leading squared singular value of the output that is not "
-        "centered. On the logarithmic axis it is the density of the logarithm, x ρ(x).", "x", tuple(views),
+        f"Density of the squared singular values divided by their mean{histogram}. Bars on the axis are the bands; "
+        "vertical lines mark atoms and, on the logarithmic axis, the leading squared singular value of the output that "
+        "is not centered. On the logarithmic axis it is the density of the logarithm, x ρ(x).", "x", tuple(views),
     )
 
 

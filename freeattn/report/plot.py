@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from freeattn.errors import InputError
 from freeattn.report.curves import line_of, named
+from freeattn.report.given_samples import Sample, sample_values
 from freeattn.report.grid import BINS, DensityView, cdf_curve, law_grid
+from freeattn.report.lettering import plain_text
 from freeattn.report.style import COLOURS, LINE_WIDTH, MUTED, axes_of, legend, set_title
 
 __all__ = ["law_title", "plot_law", "plot_laws"]
@@ -25,7 +27,6 @@ _DECADES = 1e-2  # left over right edge below which a band is drawn on a logarit
 _BAR, _BAR_STEP = 1.6, 0.018  # points, and share of the height: bars that show bands of several laws
 _LAW = COLOURS[1]
 
-Sample = NDArray[np.floating[Any]]
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]  # x and heights
 
 
@@ -46,20 +47,21 @@ def plot_law(
             when a band spreads over more than two decades.
         cdf: distribution functions in place of densities; an atom is a jump.
         label: of the law, in the legend.
-        title: above the Axes.
+        title: above the Axes. Both are drawn letter for letter; a formula is set on the Axes: `ax.set_title("$x$")`.
 
     Returns:
         The Axes; `ax.figure` is the figure, for `fa.save_figure` or `savefig`.
 
     Raises:
-        InputError: when the sample is empty or not finite, and for log=True with values below 0.
+        InputError: for what is no sample (`report.given_samples`), such as values below 0 beside a law of squares, and
+            for log=True with a law that has values below 0.
         MissingExtraError: when matplotlib is not installed.
     """
-    values = None if sample is None else _values(sample)
+    values = None if sample is None else sample_values(sample, law.signed)
     if normalized:
         mean, law = law.mean, law.normalized()
         values = None if values is None else values / np.asarray(mean, dtype=values.dtype)
-    log = _logarithmic([law], log)
+    log, label = _logarithmic([law], log), plain_text(label)
     few = values is not None and values.size < _FEW
     view = DensityView.of(law, log, _FEW_BINS if few else BINS)
     ax = axes_of(ax)
@@ -109,7 +111,7 @@ def plot_laws(
     curves, tops = [], []
     for k, (name, view) in enumerate(zip(chosen, views, strict=True)):
         look = line_of(k)
-        label = ", ".join([name, *(_atom_text(atom) for atom in _real_atoms(view.law))])
+        label = ", ".join([plain_text(name), *(_atom_text(atom) for atom in _real_atoms(view.law))])
         if cdf:
             curves.append(cdf_curve(view.law, low, high, _CURVE_POINTS))
             ax.plot(*curves[-1], label=label, linewidth=LINE_WIDTH, **look)
@@ -128,8 +130,7 @@ def plot_laws(
 def law_title(spec: Any, draws: int = 0) -> str:
     """One line about a layer, and how many draws are shown; without what it does not have."""
     betas = ", ".join(f"{float(beta):g}" for beta in spec.betas)
-    name = (spec.name or "").replace("$", r"\$")  # of a file: a dollar in it starts no formula
-    parts = [name, spec.output, f"n = {spec.n_tokens}" if spec.n_tokens else "", f"β = {betas}"]
+    parts = [spec.name or "", spec.output, f"n = {spec.n_tokens}" if spec.n_tokens else "", f"β = {betas}"]
     parts += ["finite size" if spec.finite_size else "", f"{draws} draw{'' if draws == 1 else 's'}" if draws else ""]
     return ", ".join(part for part in parts if part)
 
@@ -150,22 +151,6 @@ def _logarithmic(laws: Sequence[Any], log: bool | None) -> bool:
     if log and not allowed:
         raise InputError("log", log, "False for laws with values below 0, or 0 alone")
     return (allowed and any(map(_spreads, laws))) if log is None else log
-
-
-def _values(sample: Any) -> Sample:
-    """One array of all values; single precision stays what it is, for its zeros are rough."""
-    several = isinstance(sample, (list, tuple)) and any(hasattr(one, "softmax") or np.ndim(one) for one in sample)
-    try:
-        parts = [np.ravel(np.asarray(getattr(one, "softmax", one))) for one in (sample if several else [sample])]
-        values = np.concatenate(parts) if parts else np.empty(0)
-        if values.dtype.kind == "c":
-            raise TypeError("complex")
-        values = values if values.dtype.kind == "f" else values.astype(float)
-    except (TypeError, ValueError):
-        raise InputError("sample", sample, "an array of real numbers, or a list of arrays") from None
-    if not values.size or not np.isfinite(values).all():
-        raise InputError("sample", f"an array of shape {values.shape}", "at least one number, all finite")
-    return values
 
 
 def _real_atoms(law: Any) -> list[Any]:
@@ -213,7 +198,7 @@ def _draw_cdf(ax: Any, view: DensityView, sample: Sample | None, label: str) -> 
         shares = np.arange(1, steps.size + 1) / steps.size
         ax.step(
             np.concatenate([[low], steps, [high]]), np.concatenate([[0.0], shares, [1.0]]), where="post",
-            color=MUTED["steps"], linewidth=LINE_WIDTH, label=_sample_label(sample.size), zorder=2,
+            color=MUTED["steps"], linewidth=2 * LINE_WIDTH, label=_sample_label(sample.size), zorder=2,
         )
     curve = cdf_curve(view.law, low, high, _CURVE_POINTS)
     ax.plot(*curve, color=_LAW, linewidth=LINE_WIDTH, label=label, zorder=3)

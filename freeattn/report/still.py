@@ -15,6 +15,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 12, 46
 _TICKS = 6  # about so many on a linear axis
 _BAND = 4  # height of the bar that is a band, one above the other for several layers
 _NICE = (1, 2, 2.5, 5, 10)
+_PARTS = (1, 2, 5)  # of a decade, where a logarithmic axis has less than one between powers of ten
 
 
 def svg_of(figure: Figure, view: View, number: int) -> str:
@@ -96,15 +97,18 @@ def _grid(view: View) -> Iterator[str]:
 
 
 def _ticks(axis: Axis) -> Iterator[tuple[float, str]]:
-    """Values inside the axis with their texts: powers of ten, or round steps."""
+    """Values inside the axis with their texts: powers of ten or their round parts, or round steps."""
     if axis.log:
         first, last = math.ceil(math.log10(axis.low) - 1e-9), math.floor(math.log10(axis.high) + 1e-9)
         if last > first:
             step = 1 + (last - first) // 8
             yield from ((10.0**power, _power(power)) for power in range(first, last + 1, step))
             return
-        yield from ((value, f"{value:.3g}") for value in (axis.low * 1.05, axis.high / 1.05))
-        return
+        parts = [k * 10.0**power for power in range(first - 1, last + 1) for k in _PARTS]
+        shown = [value for value in parts if axis.low <= value <= axis.high]
+        if len(shown) > 1:
+            yield from ((value, f"{value:.6g}") for value in shown)
+            return
     rough = (axis.high - axis.low) / _TICKS
     scale = 10.0 ** math.floor(math.log10(rough))
     width = next(nice * scale for nice in _NICE if nice * scale >= rough * (1 - 1e-9))

@@ -9,13 +9,15 @@ from __future__ import annotations
 import io
 import os
 import threading
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Final
 
 from freeattn.errors import InputError, MissingExtraError
+from freeattn.report.lettering import all_letters, plain_text
 from freeattn.report.writing import write_file
 
 __all__ = [
@@ -26,17 +28,20 @@ __all__ = [
 _MOST_PANELS = 20  # in a row or column
 ONE_COLUMN, TWO_COLUMNS = 3.4, 7.0  # inches: widths of figures in journals of two columns
 _HEIGHT = 2.4  # inches of one row of panels
+_LEAST = {"width": 1.4, "height": 1.0}  # inches of a panel: below, its numbers and names leave no room for curves
 _TEXT = 8.0  # points, of the names of axes
 _SMALL = 0.875  # numbers and legends, relative to the names of axes
 _FRAME = 0.6  # points
 LINE_WIDTH = 1.3  # points
 _DOTS_PER_INCH = 300
+_ROUNDING = 1e-9
+_NO_ROOM = "sizes collapsed to zero"  # of the panels of a figure, in the words of matplotlib's warning
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; without yellow, which is lost on white. Line styles
 # tell curves apart in print without colours.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 LINES: Final[tuple[Any, ...]] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)), (0, (8, 2)))
-MUTED: Final = {"sample": "#b9c4ce", "steps": "#7f8c99", "band": "#fbeee6", "atom": "#4d4d4d", "missing": "#e6e6e6"}
+MUTED: Final = {"sample": "#b9c4ce", "steps": "#a3b0bc", "band": "#fbeee6", "atom": "#4d4d4d", "missing": "#e6e6e6"}
 
 _SUFFIXES = (".png", ".pdf", ".svg")
 _WITHOUT_DATE = {".png": None, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
@@ -57,7 +62,7 @@ def new_figure(
         height: inches; by default 2.4 a row.
 
     Raises:
-        InputError: for numbers that are not positive.
+        InputError: for numbers that are not positive, and for panels less than 1.4 inches wide or 1 inch high.
         MissingExtraError: when matplotlib is not installed.
     """
     for name, count in (("rows", rows), ("columns", columns)):
@@ -70,6 +75,10 @@ def new_figure(
     for name, inches in zip(("width", "height"), size, strict=True):
         if not _is_number(inches, Real) or not 0 < inches < float("inf"):
             raise InputError(name, inches, "a positive number of inches")
+    for name, inches, panels in zip(("width", "height"), size, (columns, rows), strict=True):
+        least = panels * _LEAST[name]
+        if inches < least * (1 - _ROUNDING):
+            raise InputError(name, inches, f"at least {least:g} inches for {panels} panel{'s' * (panels > 1)} in line")
     figure = _matplotlib_figure()(figsize=size, layout="constrained")
     for ax in figure.subplots(rows, columns, squeeze=False).flat:
         _style(ax)
@@ -111,8 +120,8 @@ def small_text(ax: Any) -> float:
 
 
 def set_title(ax: Any, text: str) -> None:
-    """A title in the letters of the names of axes; matplotlib's own choice is half as large again."""
-    ax.set_title(text, fontsize=ax.xaxis.label.get_fontsize())
+    """A title in the letters of the names of axes; matplotlib's own choice is half as large again. No formula in it."""
+    ax.set_title(plain_text(text), fontsize=ax.xaxis.label.get_fontsize())
 
 
 def legend(ax: Any, place: str = "best") -> None:
@@ -150,7 +159,7 @@ def save_figure(picture: Any, path: str | os.PathLike[str], *, force: bool = Fal
         force: overwrite a file that exists.
 
     Raises:
-        InputError: for another ending, a file that exists, or a folder that does not.
+        InputError: for another ending, a file that exists, a folder that does not, and panels without room.
         MissingExtraError: when matplotlib is not installed.
     """
     check_plot_file(path, "path")
@@ -158,13 +167,28 @@ def save_figure(picture: Any, path: str | os.PathLike[str], *, force: bool = Fal
     if not hasattr(figure, "savefig"):
         raise InputError("picture", picture, "a Figure or Axes of matplotlib")
     suffix, content = Path(path).suffix.lower(), io.BytesIO()
-    with _settings_of_files():
+    with _settings_of_files(), all_letters(figure), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         try:
             figure.savefig(content, format=suffix[1:], dpi=_DOTS_PER_INCH, metadata=_WITHOUT_DATE[suffix])
         except ValueError as error:
             reason = str(error).strip().splitlines()[-1]
             raise InputError("picture", reason, r"labels that matplotlib can set; a dollar sign is \$") from None
+    _tell(told)
     write_file(path, content.getvalue(), force)
+
+
+def _tell(told: Sequence[warnings.WarningMessage]) -> None:
+    """Hand warnings on; the one of a figure that could not be laid out is an error.
+
+    Raises:
+        InputError: when the panels have no room.
+    """
+    for one in told:
+        if _NO_ROOM in str(one.message):
+            allowed = "panels with room for their numbers and names: a larger width or height, or fewer panels"
+            raise InputError("picture", "a figure whose panels have no room", allowed)
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 @contextmanager

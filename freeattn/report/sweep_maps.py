@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from freeattn.errors import InputError
 from freeattn.report.curves import plot_curves
+from freeattn.report.lettering import plain_text
 from freeattn.report.style import MUTED, axes_of, small_text
 
 __all__ = ["plot_sweep"]
@@ -86,9 +87,10 @@ def _draw_map(ax: Any, quantity: str, across: _Axis, along: _Axis, cells: NDArra
         across.borders, along.borders, np.ma.masked_invalid(cells), cmap=_MAP, norm="log" if log else None,
         rasterized=cells.size > 10_000,
     )
-    ax.set(xlabel=across.name, ylabel=along.name, xlim=across.borders[[0, -1]], ylim=along.borders[[0, -1]])
+    names = {"xlabel": plain_text(across.name), "ylabel": plain_text(along.name)}
+    ax.set(**names, xlim=across.borders[[0, -1]], ylim=along.borders[[0, -1]])
     bar = ax.figure.colorbar(mesh, ax=ax)
-    bar.set_label(quantity, fontsize=ax.xaxis.label.get_fontsize())
+    bar.set_label(plain_text(quantity), fontsize=ax.xaxis.label.get_fontsize())
     bar.ax.tick_params(which="both", labelsize=small_text(ax))
     bar.ax.yaxis.get_offset_text().set_fontsize(small_text(ax))
 
@@ -174,5 +176,5 @@ def _ticks(axis: Any, field: _Axis) -> None:
     if field.kind == "named" or len(field.values) <= _MOST_TICKS:
         every = -(-len(field.values) // _MOST_TICKS)
         names = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in field.values[::every]]
-        axis.set_ticks(field.places[::every], names)
+        axis.set_ticks(field.places[::every], [plain_text(name) for name in names])
         axis.minorticks_off()

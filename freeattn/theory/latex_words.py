@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["latex_words"]
+__all__ = ["latex_name", "latex_words"]
 
 _MATH = {
     "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "η": r"\eta", "θ": r"\theta", "κ": r"\kappa",
@@ -17,6 +17,12 @@ _MATH = {
     **{character: f"_{{{k}}}" for k, character in enumerate("₀₁₂₃₄₅₆₇₈₉")},
 }
 _ESCAPED = {**{character: rf"\{character}" for character in "&%$#_{}"}, "^": r"\^{}", "\\": r"\textbackslash{}"}
+_IN_NAMES = {  # in math mode; signs that a name must not turn into operations, scripts or nothing
+    "_": r"\_", "\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim ", "-": r"\text{-}", " ": r"\ ",
+    **{character: rf"\{character}" for character in "&%$#{}"},
+}
+_SCRIPTS = re.compile(r"\^(?:\{\w+\}|\{\\circ\})")  # what stands above; below would look like an index
+_LETTER = re.compile(r"\\\w+")
 _NAME = re.compile(r"[a-z]+(?:_[a-z]+)+")  # n_tokens, d_model, n_kv_heads
 _SINGLE = re.compile(r"(?<== )(I)\b|(?<![A-Za-z0-9_'])[A-Z](?:_[A-Za-z])?(?=[\s,;)ᵀ/]|$)")  # X, W_r; = I
 _WORDS = ("A", "I")  # capital letters that are words
@@ -38,6 +44,28 @@ def latex_words(words: str) -> str:
             pieces.append(_character(words[at]))
             at += 1
     return "".join(pieces).replace("$$", "")
+
+
+def latex_name(name: str) -> str:
+    """A name letter for letter in math mode, such that different names look different.
+
+    A character that LaTeX has no command for is its number, [U+4E2D]; so are signs that look like others, such as x₂.
+    """
+    pieces: list[str] = []
+    for piece in map(_in_name, name):
+        bare = piece.startswith("^") and (not pieces or pieces[-1].startswith("^"))  # on nothing, or on a script
+        pieces.append("{}" + piece if bare else piece)
+    return "".join(pieces)
+
+
+def _in_name(character: str) -> str:
+    if character in _IN_NAMES:
+        return _IN_NAMES[character]
+    if character.isascii() and character.isprintable():
+        return character
+    written = _MATH.get(character, "")
+    usual = _SCRIPTS.fullmatch(written) or (_LETTER.fullmatch(written) and character != "∼")
+    return f"{written} " if usual else f"[U+{ord(character):04X}]"
 
 
 def _character(character: str) -> str:

@@ -30,6 +30,7 @@ _GREEK = {
     "chi": "χ", "pi": "π", "eta": "η", "zeta": "ζ", "sigma": "σ", "alpha": "α", "delta": "δ", "kappa": "κ",
     "omega": "ω",
 }
+_SPECIAL = re.compile(r"[%&#$]")  # in a name of a user: comments and commands of LaTeX
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _MAIN = {sym.LAMBDA, sym.W, sym.Z, sym.M, sym.Q, sym.S}
@@ -82,12 +83,13 @@ class _Latex(_LowestFirst, LatexPrinter):  # type: ignore[misc]
         del style
         if expr in _LATEX_NAMES:
             return _LATEX_NAMES[expr]
-        head, _, index = expr.name.partition("_")
+        head, line, index = _SPECIAL.sub(r"\\\g<0>", expr.name).partition("_")
         name = rf"\{head}" if head in _GREEK else rf"\mathrm{{{head}}}" if len(head) > 1 and head.isalpha() else head
-        index = "".join(c if c.isascii() else latex_words(c).strip("$") + " " for c in index)
+        name = name or "{}"
+        index = "".join(c if c.isascii() else latex_words(c).strip("$") + " " for c in index).replace("_", ",")
         if not index:
-            return name
-        return f"{name}_{index}" if len(index) == 1 else rf"{name}_{{\mathrm{{{index.replace('_', ',')}}}}}"
+            return rf"{name}\_" if line else name
+        return f"{name}_{index}" if len(index) == 1 else rf"{name}_{{\mathrm{{{index}}}}}"
 
     def _print_Min(self, expr: sp.Min, exp: object = None) -> str:
         del exp

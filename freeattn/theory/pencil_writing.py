@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import sympy as sp
@@ -21,6 +20,7 @@ from freeattn.theory.dyson import DysonSystem, Sector
 from freeattn.theory.field import as_expression
 from freeattn.theory.latex_words import latex_words
 from freeattn.theory.layer import matrix_of as output_of
+from freeattn.theory.letter_names import name_of, under
 from freeattn.theory.notation import Notation, latex_of, text_of
 from freeattn.theory.pencil import Fixed, Pencil, Position, count_of, size_of
 from freeattn.theory.self_energy import Trace, common
@@ -36,31 +36,14 @@ COLON = Notation(r":\ ", ":")
 _LINE = 56  # characters of formula that fit on a line, by `width_of`
 _GAP = 2.2  # between columns of a matrix
 _DISPLAYED, _SMALL = 4, 0.75  # a matrix of more rows is set small
-_CAPITALS = re.compile(r"([A-Z])([A-Z]*)(°?)(\d*)(°?)")  # K, O°, WQ, UK2: no product of letters
-
-
-def name_of(name: str) -> Notation:
-    """A name of a letter, space or block: what follows an underscore or is a number stands below, greek as such.
-
-    Of a name in capitals the first is the matrix and the rest stands above, W^{Q} for WQ: WQ would be a product.
-    """
-    capitals = _CAPITALS.fullmatch(name)
-    if capitals and (capitals[2] or "°" in name):
-        letter, above, ring, number, last = capitals.groups()
-        above += r"\circ" if ring or last else ""
-        return Notation(f"{letter}^{{{above}}}" + (f"_{{{number}}}" if number else ""), name)
-    if not name.isascii():
-        return Notation(" ".join(latex_words(character).strip("$") for character in name), name)
-    head = name.rstrip("0123456789")
-    symbol = sp.Symbol(name if "_" in name or not head or head == name else f"{head}_{name[len(head):]}")
-    return Notation(latex_of(symbol), name)
 
 
 def letter_name(letter: Letter | Diagonal | Inclusion | None, transposed: bool = False) -> Notation:
     """A letter, or its transpose; None is the identity, and parts of a direct sum are numbered."""
     if letter is None:
         return Notation("1", "1")
-    name = name_of(f"J_{letter.number + 1}" if isinstance(letter, Inclusion) else letter.name)
+    name = Notation(f"J{under(str(letter.number + 1))}", f"J_{letter.number + 1}") if isinstance(letter, Inclusion) \
+        else name_of(letter.name)
     return transpose_of(name) if transposed else name
 
 

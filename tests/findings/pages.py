@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import freeattn as fa
 
-VOID = {"meta", "input", "br", "link", "img", "hr", "path", "rect"}
+VOID = {"wbr", "meta", "input", "br", "link", "img", "hr", "path", "rect"}
 GIVEN_TO_SVG = {"path", "rect"}  # closed in themselves
 
 

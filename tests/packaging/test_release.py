@@ -24,7 +24,38 @@ def test_the_newest_release_of_the_changelog_is_this_version_and_what_is_cited()
     assert released[0].groups() == (freeattn.__version__, cited("date-released"))
     assert cited("version") == freeattn.__version__
     assert "Unreleased" not in headings[1:]
-    assert f"version = {{{freeattn.__version__}}}" in (ROOT / "docs" / "howto" / "cite.md").read_text(encoding="utf-8")
+
+
+def entry(key):
+    """The fields of an entry of BibTeX on the page about citing."""
+    page = (ROOT / "docs" / "howto" / "cite.md").read_text(encoding="utf-8")
+    body = re.search(rf"^@\w+\{{{re.escape(key)},\n(.*?)^\}}$", page, flags=re.MULTILINE | re.DOTALL)[1]
+    return dict(re.findall(r"^  (\w+) += \{(.*)\},?$", body, flags=re.MULTILINE))
+
+
+def test_the_entry_of_the_software_is_that_of_the_release():
+    fields = entry("freeattn")
+    assert fields["version"] == freeattn.__version__ == cited("version")
+    assert fields["year"] == cited("date-released")[:4]
+    assert fields["license"] == cited("license")
+    assert f'title: "{fields["title"]}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_same_papers_are_cited_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    papers = re.findall(r'value: "arXiv:([\d.]+)"', citation)
+    assert papers == ["2610.10033", "2510.06685"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## How to cite")[2]
+    bibliography = (ROOT / "freeattn" / "theory" / "data" / "references.bib").read_text(encoding="utf-8")
+    for paper in papers:
+        fields, year = entry(f"arXiv:{paper}"), f"20{paper[:2]}"
+        assert (fields["eprint"], fields["archivePrefix"], fields["year"]) == (paper, "arXiv", year)
+        assert fields["url"] == f"https://arxiv.org/abs/{paper}"
+        assert f"arxiv.org/abs/{paper}" in readme
+        assert fields["title"] in bibliography
+        told = citation.partition(f'title: "arXiv:{paper}')[2].partition("- type: article")[0]
+        assert f"year: {year}" in told
+        assert f'url: "{fields["url"]}"' in told
 
 
 def test_the_version_is_written_in_one_place():

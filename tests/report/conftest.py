@@ -33,6 +33,10 @@ class Semicircles:
         return (Atom(0.0, self.atom),) if self.atom else ()
 
     @property
+    def signed(self):
+        return min(self.centers) < self.radius
+
+    @property
     def mean(self):
         return float(self.moments(1)[0])
 

@@ -11,7 +11,10 @@ import pytest
 from freeattn.errors import InputError
 from freeattn.model.architectures import architecture
 from freeattn.model.attention import Attention
+from freeattn.model.expression import gaussian, identity, wigner
 from freeattn.model.heads import Heads
+from freeattn.model.letters import space
+from freeattn.numerics.free_convolutions import free_sum
 from freeattn.numerics.limiting import law as spectral_law
 from freeattn.report.grid import density_rows, law_grid
 from freeattn.report.plot import law_title, plot_law, plot_laws
@@ -121,7 +124,9 @@ def test_area_of_the_histogram_and_share_at_the_atom_are_one(law):
 def test_rough_zeros_of_single_precision_are_zeros(law):
     values = np.array([3e-7, -2e-7, 2.0, 2.5])
     assert labels(plot_law(law, sample=values.astype(np.float32)))[-1] == "atom 0.25 at 0 (sample: 0.5)"
-    assert labels(plot_law(law, sample=values))[-1] == "atom 0.25 at 0 (sample: 0)"
+    assert labels(plot_law(law, sample=abs(values)))[-1] == "atom 0.25 at 0 (sample: 0)"
+    with pytest.raises(InputError, match="1 of 4 values below 0, the first of them -2e-07 at position 1"):
+        plot_law(law, sample=values)
 
 
 def test_draws_are_pooled(law):
@@ -244,25 +249,58 @@ def test_a_logarithmic_axis_needs_positive_values(law, two_bands):
     assert [plot_laws(pair).get_xscale() for pair in ([law, wide], [negative, wide])] == ["log", "linear"]
 
 
-@pytest.mark.parametrize("sample", [[], [1.0, float("nan")], "eigenvalues", [[1.0], ["x"]], [1j, 2.0]])
-def test_bad_sample(law, sample):
-    with pytest.raises(InputError, match="sample"):
-        plot_law(law, sample=sample)
+@pytest.mark.parametrize(
+    ("sample", "told"),
+    [
+        ([], "no values"),
+        ([[], []], "no values"),
+        ([1.0, float("nan"), float("inf")], "2 of 3 values not finite, the first of them nan at position 1"),
+        ("eigenvalues", "an array of <U11"),
+        (["1", "2"], "an array of <U1"),
+        ([[1.0], ["x"]], "an array of <U1"),
+        ([1j, 2.0], "complex numbers"),
+        (np.array([True, False]), "an array of bool"),
+        ([None, 1.0], "1 of 2 values not finite, the first of them nan at position 0"),
+        ([object(), 1.0], "a value of type list"),
+        (2.0, r"an array of shape \(\)"),
+        (np.eye(3), r"an array of shape \(3, 3\).*of a matrix, its squared singular values"),
+        ([[1.0, 2.0], 3.0], r"an array of shape \(\)"),
+        ([2.0, -0.5, 1.0, -0.25], "2 of 4 values below 0, the first of them -0.5 at position 1'.*squared"),
+        ([-1, 2], "1 of 2 values below 0, the first of them -1 at position 0"),
+        ([-1.0, -2.0], "2 of 2 values below 0"),
+    ],
+)
+def test_what_is_no_sample_is_refused_with_its_first_value(law, sample, told):
+    for options in ({}, {"cdf": True}, {"log": True}, {"normalized": True}):
+        with pytest.raises(InputError, match=f"^sample = .*{told}"):
+            plot_law(law, sample=sample, **options)
 
 
-def test_names_of_files_are_drawn_as_they_are(tmp_path):
-    from freeattn.report.style import new_figure, save_figure
+def test_rounding_below_0_is_0(law):
+    """eigvalsh of a matrix with zeros gives values such as -1e-16."""
+    assert labels(plot_law(law, sample=[-2e-12, 2.0, 2.5, 2.5]))[-1] == "atom 0.25 at 0 (sample: 0.25)"
+    with pytest.raises(InputError, match="1 of 4 values below 0"):
+        plot_law(law, sample=[-1e-11, 2.0, 2.5, 2.5])
+    factor = np.random.default_rng(0).normal(size=(40, 10))
+    values = np.linalg.eigvalsh(factor @ factor.T) / 40
+    assert values.min() < 0
+    assert labels(plot_law(law, sample=values))[-1] == "atom 0.25 at 0 (sample: 0.75)"
 
-    title = law_title(replace(architecture("bert-base", n_tokens=512), name="x$\\frac$"))
-    for text, fine in ((title, True), ("$\\frac{$", False)):
-        ax = new_figure().axes[0]
-        ax.set_title(text)
-        if fine:
-            save_figure(ax, tmp_path / "a.png")
-        else:
-            with pytest.raises(InputError, match="a dollar sign"):
-                save_figure(ax, tmp_path / "b.png")
-    assert [file.name for file in tmp_path.iterdir()] == ["a.png"]
+
+def test_a_law_of_a_symmetric_matrix_has_values_below_0():
+    n = space("n", 100)
+    semicircle = spectral_law(wigner("S", n, Fraction(1, 100)), of="self-adjoint")
+    above = spectral_law(3 * identity(n) + wigner("S", n, Fraction(1, 100)), of="self-adjoint")
+    square = spectral_law(gaussian("G", n, n, Fraction(1, 100)))
+    assert [law.signed for law in (semicircle, above, square)] == [True, True, False]
+    assert "sample of 3" in labels(plot_law(semicircle, sample=[-1.0, 0.0, 1.0]))
+    assert "sample of 2 (1 beyond the axis)" in labels(plot_law(above, sample=[-1.0, 3.0]))
+    shifted = free_sum(semicircle, square)
+    assert shifted.signed
+    assert "sample of 2" in labels(plot_law(shifted, sample=[-1.0, 2.0]))
+    for nonnegative in (square, free_sum(square, square)):
+        with pytest.raises(InputError, match="1 of 2 values below 0"):
+            plot_law(nonnegative, sample=[-1.0, 2.0])
 
 
 @pytest.mark.parametrize("bad", [5, "figure", "polar"])

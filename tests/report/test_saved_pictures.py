@@ -7,8 +7,10 @@ import zlib
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from freeattn.errors import InputError, MissingExtraError
+from freeattn.report.curves import line_of
 from freeattn.report.plot import plot_law
 from freeattn.report.style import COLOURS, ONE_COLUMN, TWO_COLUMNS, check_plot_file, new_figure, save_figure
 from freeattn.report.writing import write_file
@@ -151,3 +153,15 @@ def test_colours_differ_for_readers_who_do_not_see_red_or_green():
         shown = np.where(seen <= 0.0031308, 12.92 * seen, 1.055 * seen ** (1 / 2.4) - 0.055)
         distances = np.linalg.norm(shown[:, None] - shown[None], axis=2)[np.triu_indices(len(shown), 1)]
         assert distances.min() > 0.15
+
+
+def test_a_law_is_told_from_its_sample_in_print_without_colours(law):
+    """The sample is wider and clearly lighter, by the relative luminance that greyscale printing keeps."""
+    steps, curve = plot_law(law, sample=np.linspace(1, 3, 50), cdf=True).get_lines()[:2]
+
+    def lightness(line):
+        return np.dot(to_rgb(line.get_color()), [0.299, 0.587, 0.114])
+
+    assert lightness(steps) > lightness(curve) + 0.2
+    assert steps.get_linewidth() > 1.5 * curve.get_linewidth()
+    assert len({str(line_of(number)["linestyle"]) for number in range(5)}) == 5

@@ -20,7 +20,7 @@ from freeattn.numerics.dyson_solver import DysonSolver
 from freeattn.theory import symbols as sym
 from freeattn.theory.derivation import Derivation
 from freeattn.theory.derive import derive, symbolic_spec
-from freeattn.theory.notation import text_of
+from freeattn.theory.notation import latex_of, text_of
 from freeattn.theory.pencil_route import PencilDerivation
 from freeattn.theory.pencil_writing import name_of
 from freeattn.theory.transform_route import TransformDerivation
@@ -202,12 +202,57 @@ def test_the_pencil_is_shown() -> None:
 @pytest.mark.parametrize(
     ("name", "latex"),
     [("WQ", "W^{Q}"), ("UQP", "U^{QP}"), ("UK2", "U^{K}_{2}"), ("K1°", r"K^{\circ}_{1}"), ("O°", r"O^{\circ}"),
-     ("VP°", r"V^{P\circ}"), ("K", "K"), ("X_1", "X_1"), ("W2", "W_2"), ("X(1, 2)", "X(1, 2)"), ("O[1]", "O[1]"),
-     ("y12", r"y_{\mathrm{12}}"), ("√C", r"\surd C")],
+     ("VP°", r"V^{P\circ}"), ("K", "K"), ("X_1", r"X_{\_1}"), ("W2", "W_2"), ("X(1, 2)", r"X(1,\ 2)"), ("O[1]", "O[1]"),
+     ("y12", r"y_{\mathrm{12}}"), ("√C", r"\surd C"), ("x_", r"x\_"), ("x__2", r"x\_\_2"), ("y_j", "y_j"), ("A'", "A'"),
+     ("α", r"\alpha"), ("alpha", r"\mathrm{alpha}"), ("x%", r"x\%"), ("é", "[U+00E9]"), ("A^2", r"A\wedge 2")],
 )
 def test_names_in_latex(name: str, latex: str) -> None:
     assert name_of(name).latex == latex
     assert name_of(name).text == name
+
+
+ALIKE = (
+    "x", "x_", "_x", "x__", "x2", "x_2", "x__2", "x₂", "x²", "x^2", "x'", "x''", "x_2_", "x22", "x_22", "x2_2", "x_a",
+    "x_ab", "xa", "xab", "x_a_b", "alpha", "α", "alpha1", "alpha_1", "α1", "A", "A1", "A_1", "AB", "A^B", "A_B",
+    "A B", "AB1", "AB_1", "A°", "A°1", "A1°", "A°°", "x-y", "x−y", "x y", "x  y", "xy", "x~y", "x∼y", "x$", "$x$",
+    r"x\y", r"\x", "x%", "x&", "x#", "x{", "x}", "x{}", "é", "中", "x\n", "x\t", "12", "1_2", "θ1", "theta1",
+    "theta_1", "√C", "x<y", "J_1", "J1", "J_2",
+)
+
+
+SIZES = ("n", "n_", "_n", "n_1", "n_2", "n%", "n'", "n_m", "n_m%", "$n", "n#", "n&m", "n_é")
+
+
+def test_different_names_look_different() -> None:
+    seen = {name: "".join(name_of(name).latex.split()).replace("{}", "") for name in ALIKE}
+    assert len(set(seen.values())) == len(ALIKE)
+
+
+def test_different_sizes_look_different() -> None:
+    """Spaces without a size are symbols of their name."""
+    seen = {name: latex_of(sp.Symbol(name)) for name in SIZES}
+    assert len(set(seen.values())) == len(seen)
+    assert seen["n_"] == r"n\_"
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_all_names_are_set_by_latex(tmp_path: Path) -> None:
+    names = [name_of(name).latex for name in ALIKE] + [latex_of(sp.Symbol(name)) for name in SIZES]
+    formulas = "\n\n".join(rf"$M_{{{latex}}} + {{{latex}}}^{{T}} {latex}$" for latex in names)
+    document = rf"\documentclass{{article}}\usepackage{{amsmath}}\begin{{document}}{formulas}\end{{document}}"
+    (tmp_path / "names.tex").write_text(document, encoding="utf-8")
+    run = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "names.tex"],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
+    )
+    assert run.returncode == 0, run.stdout[-2000:]
+
+
+def test_letters_of_one_expression_are_told_apart() -> None:
+    n = fa.space("n", 64)
+    letters = [fa.gaussian(name, n, n, sp.Rational(1, 64)) for name in ("x_", "x", "x_1", "x1")]
+    latex = fa.derive(letters[0] @ letters[1] + letters[2] @ letters[3]).latex()
+    assert all(form in latex for form in (r"x\_", r"x_{\_1}", "x_1"))
 
 
 @pytest.mark.parametrize("name", ["gaussian", "latent"])
