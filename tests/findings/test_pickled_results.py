@@ -127,7 +127,7 @@ def test_certificates_and_covariances_come_back_from_a_pool() -> None:
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         (found,) = pool.map(certified, [LAW])
         risk = pool.submit(given.ridge_risk, 0.3).result()
-    assert found == certified(LAW)
+    assert found.proved == certified(LAW).proved  # its balls depend on what the process had loaded
     assert found.density.contains(LAW.density(MIDDLE, digits=60))
     assert risk == given.ridge_risk(0.3)
 
