@@ -18,8 +18,8 @@ def name_of(name: str) -> Notation:
     """A name of a letter, space or block, such that different names look different.
 
     What follows an underscore or is a number stands below: y_j, and x with 1 below for x1. A number behind an
-    underscore is without serifs, for x1 and x_1 are two names. Of a name in capitals the first is the matrix and the rest stands
-    above, W^{Q} for WQ: WQ would be a product. Other names are written letter for letter.
+    underscore is without serifs, for x1 and x_1 are two names. Of a name in capitals the first is the matrix and the
+    rest stands above, W^{Q} for WQ: WQ would be a product. Other names are written letter for letter.
     """
     if (capitals := _CAPITALS.fullmatch(name)) and (capitals[2] or capitals[4]):
         letter, above, number, ring = capitals.groups()

@@ -202,7 +202,8 @@ def test_the_pencil_is_shown() -> None:
 @pytest.mark.parametrize(
     ("name", "latex"),
     [("WQ", "W^{Q}"), ("UQP", "U^{QP}"), ("UK2", "U^{K}_{2}"), ("K1°", r"K^{\circ}_{1}"), ("O°", r"O^{\circ}"),
-     ("VP°", r"V^{P\circ}"), ("K", "K"), ("X_1", r"X_{\mathsf{1}}"), ("W2", "W_2"), ("X(1, 2)", r"X(1,\ 2)"), ("O[1]", "O[1]"),
+     ("VP°", r"V^{P\circ}"), ("K", "K"), ("X_1", r"X_{\mathsf{1}}"), ("W2", "W_2"),
+     ("X(1, 2)", r"X(1,\ 2)"), ("O[1]", "O[1]"),
      ("y12", r"y_{\mathrm{12}}"), ("√C", r"\surd C"), ("x_", r"x\_"), ("x__2", r"x\_\_2"), ("y_j", "y_j"), ("A'", "A'"),
      ("α", r"\alpha"), ("alpha", r"\mathrm{alpha}"), ("x%", r"x\%"), ("é", "[U+00E9]"), ("A^2", r"A\wedge 2")],
 )
