@@ -31,6 +31,7 @@ _MAX_DEPTH = 45
 _MOST_PANELS = 512  # unresolved at once; a smooth density has a handful, at its ends
 _TINY = float(np.finfo(float).tiny)
 _BISECTIONS = 54  # halvings of [−1, 1] to the last bit of a double
+_LINEAR = 1e-5  # of θ: nearer to a hard end g is its tangent to 1e-10, and the series has no digits left
 _LOG_SCALE = 0.05  # a left edge below this share of the right one is resolved on a logarithmic scale
 
 POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)[::-1]
@@ -174,6 +175,29 @@ class PanelBand:
             rho = _clenshaw(self.density[panel], local) / slope
         return np.where(slope > 0, np.maximum(rho, 0.0), 0.0)
 
+    def beside_hard_end(self, x: Array) -> Array:
+        """ρ = c·|x − x₀|^{1/k − 1} next to a hard end x₀, from g = t·g'(0), t = (|x − x₀|/width)^{1/2k}; not-a-number
+        elsewhere."""
+        order, width = self.map.order, self.map.right - self.map.left
+        if not order:
+            return np.full(x.shape, np.nan)
+        with np.errstate(divide="ignore"):
+            t = (np.abs(x - self.map.hard_end) / width) ** (0.5 / order)
+            rho = self._hard_slope * t ** (2 - 2 * order) / (2 * order * width)
+        return np.where(t < _LINEAR, rho, np.nan)
+
+    @property
+    def _hard_slope(self) -> float:
+        """|dg/dθ| at the hard end, where g is 0."""
+        panel, side = (-1, 1.0) if self.map.hard_right else (0, -1.0)
+        ends = self.breaks[[-2, -1] if self.map.hard_right else [0, 1]]
+        n = np.arange(NODES)
+        return float(abs(self.density[panel] @ (n**2 * side ** (n + 1))) * 2 / (ends[1] - ends[0]))
+
+    def _linear(self) -> bool:
+        """Whether mass near θ = 0 is that of the tangent of g."""
+        return bool(self.map.order) and not self.map.hard_right
+
     def angle_of_mass(self, mass: Array) -> Array:
         """θ with `mass_to(θ)` = mass, by bisection in the one panel that holds it."""
         panel = np.clip(np.searchsorted(self.cumulative, mass, side="right") - 1, 0, self.breaks.size - 2)
@@ -184,12 +208,14 @@ class PanelBand:
             below = _clenshaw(rows, middle) < wanted
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         start, end = self.breaks[panel], self.breaks[panel + 1]
-        return (start + end) / 2 + (end - start) / 2 * (low + high) / 2
+        theta = (start + end) / 2 + (end - start) / 2 * (low + high) / 2
+        return np.where(theta < _LINEAR, np.sqrt(2 * mass / self._hard_slope), theta) if self._linear() else theta
 
     def mass_to(self, theta: Array) -> Array:
         """∫ g from the band's left end to θ."""
         panel, local = self.locate(theta)
-        return np.clip(self.cumulative[panel] + _clenshaw(self.primitive[panel], local), 0.0, self.mass)
+        mass = np.clip(self.cumulative[panel] + _clenshaw(self.primitive[panel], local), 0.0, self.mass)
+        return np.where(theta < _LINEAR, self._hard_slope * theta**2 / 2, mass) if self._linear() else mass
 
     def integrate(self, function: Callable[[Array], Any]) -> Any:
         """∫ f(x) ρ(x) dx over the band, f real or complex; panels are halved where f is rougher than g.

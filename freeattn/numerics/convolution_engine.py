@@ -205,8 +205,10 @@ class ConvolutionEngine(PanelEngine):
         del x
         raise _too_many(digits)
 
-    def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
-        del function, upper
+    def integrate_to(
+        self, function: Callable[[Any], Any], digits: int, lower: Any = None, upper: Any = None
+    ) -> Any:
+        del function, lower, upper
         raise _too_many(digits)
 
 

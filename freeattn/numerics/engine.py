@@ -57,5 +57,7 @@ class Engine(ABC):
         """∫ f(x) ρ(x) dx over the bands, f real or complex."""
 
     @abstractmethod
-    def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
-        """∫ f(x) ρ(x) dx over the bands below `upper`, to many digits; f takes and returns mpmath numbers."""
+    def integrate_to(
+        self, function: Callable[[Any], Any], digits: int, lower: Any = None, upper: Any = None
+    ) -> Any:
+        """∫ f(x) ρ(x) dx over the bands from `lower` to `upper` to many digits; f takes and gives mpmath numbers."""

@@ -178,14 +178,25 @@ class SpectralLaw(ShownAsTables):
             point = _one_number("x", x, real=True)
             slack = _mp(10, digits) ** (-digits)  # an atom's location is rounded, the point is not
             atoms = self._exact.atoms_to(digits)
-            below = [weight for location, weight in atoms if location - point <= slack * abs(location)]
-            total = sum(below, self._engine.integrate_to(lambda t: t * 0 + 1, digits, upper=point / unit))
+            sides = [(weight, location - point <= slack * abs(location)) for location, weight in atoms]
+            if self._hard_ends_only_below(point):
+                above = [weight for weight, below in sides if not below]
+                total = 1 - sum(above, self._engine.integrate_to(lambda t: t * 0 + 1, digits, lower=point / unit))
+            else:
+                below = [weight for weight, below in sides if below]
+                total = sum(below, self._engine.integrate_to(lambda t: t * 0 + 1, digits, upper=point / unit))
             return rounded(min(max(total, 0), 1), digits)
         points = _real_array("x", x, finite=False)
         total = self._engine.mass_below(points / self._unit)
         for atom in self.atoms:
             total = total + float(atom.weight) * (points >= atom.location)
         return _as_given(x, np.clip(total, 0.0, 1.0))
+
+    def _hard_ends_only_below(self, point: Any) -> bool:
+        """Whether mass is told from the other side: beside an end where the density diverges it takes most digits."""
+        pairs = zip(self.edges, self.edge_exponents, strict=True)
+        ends = [x for band, powers in pairs for x, power in zip(band, powers, strict=True) if power < 0]
+        return bool(ends) and all(end < point for end in ends)
 
     def quantile(self, p: ArrayLike, digits: int = DOUBLE_DIGITS) -> Any:
         """inf{x : cdf(x) ≥ p}; p = 0 gives the lower end of the support.

@@ -187,9 +187,9 @@ class NetworkEngine(PanelEngine):
         return result
 
     def _density_in(self, x: Array, panel: PanelBand, stretch: Stretch) -> Array:
-        theta, rho = panel.map.angle(x), np.full(x.shape, np.nan)
+        theta, rho = panel.map.angle(x), panel.beside_hard_end(x)
         near_ends = np.minimum(theta, np.pi / 2 - theta) < NEAR_ENDS
-        rest = np.flatnonzero(~near_edge(panel, x))
+        rest = np.flatnonzero(np.isnan(rho) & ~near_edge(panel, x))
         rho[rest] = self._chords.stieltjes(x[rest], theta[rest], panel, _RELIABLE).imag / np.pi
         rest = rest[np.isnan(rho[rest])]
         missing = np.isnan(rho)
@@ -379,10 +379,12 @@ class NetworkEngine(PanelEngine):
                 return precise.context.im(precise.stieltjes(u, point)) / precise.context.pi
         return precise.context.zero
 
-    def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
+    def integrate_to(
+        self, function: Callable[[Any], Any], digits: int, lower: Any = None, upper: Any = None
+    ) -> Any:
         if digits not in self._integrals:
             context = self.traces_to(digits).context
             self._integrals[digits] = PreciseIntegrals(
                 context, self.bands(digits), lambda x: self.density_to(x, digits), context.mpf(10) ** (-digits)
             )
-        return self._integrals[digits].integrate(function, [panel.breaks for panel in self.panels], upper)
+        return self._integrals[digits].integrate(function, [panel.breaks for panel in self.panels], lower, upper)

@@ -191,13 +191,14 @@ class PreciseCurve:
         return str(self.context.nstr(z, 15))
 
     def integrate(
-        self, function: Callable[[Any], Any], breaks: Sequence[NDArray[np.float64]], upper: Any = None
+        self, function: Callable[[Any], Any], breaks: Sequence[NDArray[np.float64]], lower: Any = None,
+        upper: Any = None,
     ) -> Any:
-        """∫ f ρ dx over the bands below `upper`."""
+        """∫ f ρ dx over the bands between `lower` and `upper`."""
         if self._integrals is None:
             tolerance = self.context.ldexp(1, -self._wanted)
             self._integrals = PreciseIntegrals(self.context, self._support()[0], self.density, tolerance)
-        return self._integrals.integrate(function, breaks, upper)
+        return self._integrals.integrate(function, breaks, lower, upper)
 
 
 def _near(x: Any, end: Any) -> bool:

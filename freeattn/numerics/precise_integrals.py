@@ -42,20 +42,26 @@ class PreciseIntegrals:
         self._cached: dict[Any, list[tuple[Any, Any]]] = {}
 
     def integrate(
-        self, function: Callable[[Any], Any], breaks: Sequence[NDArray[np.float64]], upper: Any = None
+        self, function: Callable[[Any], Any], breaks: Sequence[NDArray[np.float64]], lower: Any = None,
+        upper: Any = None,
     ) -> Any:
-        """∫ f ρ dx over the bands below `upper`: Fejér's first rule on the given panels of each band's angle."""
+        """∫ f ρ dx over the bands between two points: Fejér's first rule on the given panels of each band's angle."""
         context = self.context
         total = context.zero
-        limit = None if upper is None else as_number(context, upper)
+        start, limit = (None if end is None else as_number(context, end) for end in (lower, upper))
         for band, cuts in zip(self._bands, breaks, strict=True):
-            if limit is not None and limit <= band.left.x:
+            left, right = band.left.x, band.right.x
+            rounding = self._tolerance * max(abs(left), abs(right))  # of an end: no mass, and no digits of ρ, beside it
+            if (limit is not None and limit <= left + rounding) or (start is not None and start >= right - rounding):
                 continue
             mapping = _PreciseMap(context, band)
             nodes = [context.mpf(float(cut)) for cut in cuts[:-1]] + [context.pi / 2]
-            if limit is not None and limit < band.right.x:
+            if limit is not None and limit < right:
                 end = mapping.angle(limit)
                 nodes = [node for node in nodes if node < end] + [end]
+            if start is not None and start > left:
+                begin = mapping.angle(start)
+                nodes = [begin, *(node for node in nodes if node > begin)]
             for low, high in pairwise(nodes):
                 total += self._panel(function, mapping, low, high)
         return total

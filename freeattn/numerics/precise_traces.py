@@ -21,7 +21,7 @@ from freeattn.numerics.dyson_tables import DysonTables
 from freeattn.numerics.folds import RANK_TOLERANCE, Fold, framed
 from freeattn.numerics.lifting import Lifting
 from freeattn.numerics.lifting_layout import COMPLEX, DUAL, REAL, Algebra, Layout
-from freeattn.numerics.sparse_equation import Balanced, Binary, SparseEquation, Units
+from freeattn.numerics.sparse_equation import MOST_INVERSE, Balanced, Binary, SparseEquation, Units
 from freeattn.numerics.trace_equation import TraceEquation
 
 __all__ = [
@@ -279,10 +279,14 @@ def _components(matrix: Numbers, algebra: Algebra) -> Real:
 
 
 def _inverse(jacobian: Numbers) -> Numbers:
+    """Where doubles know it: a residual at rounding says nothing of a root where they do not."""
     try:
-        return np.linalg.inv(jacobian)
+        inverse = np.linalg.inv(jacobian)
     except np.linalg.LinAlgError:
         raise ConvergenceError("Newton to many digits", None, None, ADVICE) from None
+    if not np.abs(inverse).sum(axis=1).max(initial=0.0) < MOST_INVERSE:
+        raise ConvergenceError("Newton to many digits", None, None, ADVICE)
+    return inverse
 
 
 def place_of(z: Any, algebra: Algebra) -> list[Binary]:

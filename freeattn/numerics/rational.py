@@ -232,9 +232,11 @@ class RationalEngine(PanelEngine):
     def density_to(self, x: Any, digits: int) -> Any:
         return self._precise_curve(digits).density(x)
 
-    def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
+    def integrate_to(
+        self, function: Callable[[Any], Any], digits: int, lower: Any = None, upper: Any = None
+    ) -> Any:
         breaks = [panel.breaks for panel in self.panels]
-        return self._precise_curve(digits).integrate(function, breaks, upper)
+        return self._precise_curve(digits).integrate(function, breaks, lower, upper)
 
 
 def _reach(gaps: tuple[Gap, ...]) -> float:

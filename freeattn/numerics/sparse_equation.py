@@ -20,7 +20,10 @@ from freeattn.model.quantities import binary_of
 from freeattn.numerics.dyson_tables import DysonTables, copy_roots
 from freeattn.numerics.small_inverse import inverses
 
-__all__ = ["BALANCING_ROUNDS", "Balanced", "Binary", "Coefficients", "SparseEquation", "Units", "shifted", "summed"]
+__all__ = [
+    "BALANCING_ROUNDS", "MOST_INVERSE", "Balanced", "Binary", "Coefficients", "SparseEquation", "Units", "shifted",
+    "summed",
+]
 
 Index = NDArray[np.intp]
 Real = NDArray[np.float64]
@@ -29,6 +32,7 @@ Binary = tuple[int, int]  # mantissa, exponent of two
 
 _ACCURATE = 1e-9  # relative: traces of inverses by LU that are this near those of the start are as good as any
 BALANCING_ROUNDS = 2  # of balancing; each takes the square root of what is left of the spread of sizes
+MOST_INVERSE = 2.0**44  # norm of an inverse Jacobian in balanced units; a larger one has no digits in doubles
 
 
 class Coefficients(NamedTuple):

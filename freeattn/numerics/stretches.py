@@ -181,9 +181,9 @@ def _scanned(axis: Axis, size: float, innermost: float, refine: int, extra: Real
 
     A finer grid looks further inwards too: a band may hide below a gap there.
     """
-    x = np.concatenate([size * 10.0 ** np.arange(*_NEAR_DECADES, 1 / (refine * _FINE)), extra])
-    if refine > 1:
-        x = np.concatenate([size * 10.0 ** np.arange(_NEAR_DECADES[0] - _INWARDS, _NEAR_DECADES[0], 1 / _FINE), x])
+    low, high = _NEAR_DECADES
+    decades = np.arange(low - (_INWARDS if refine > 1 else 0), high, 1 / (refine * _FINE))
+    x = np.concatenate([size * 10.0**decades, extra])
     x = x[np.argsort(np.abs(x))]
     status, u = axis.classify(x)
     found, known = [(x, status, u)], np.flatnonzero(status != UNKNOWN)

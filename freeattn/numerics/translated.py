@@ -82,6 +82,8 @@ class TranslatedEngine(PanelEngine):
         """x(θ) − 2^power; the moved ends are too far from 0 for a logarithmic scale."""
         return LinearMap(panel.map.left - self._shift, panel.map.right - self._shift)
 
-    def integrate_to(self, function: Callable[[Any], Any], digits: int, upper: Any = None) -> Any:
-        limit = None if upper is None else self._moved(upper, digits)
-        return self._engine.integrate_to(lambda x: function(x - self._shift), digits, limit)
+    def integrate_to(
+        self, function: Callable[[Any], Any], digits: int, lower: Any = None, upper: Any = None
+    ) -> Any:
+        ends = [None if end is None else self._moved(end, digits) for end in (lower, upper)]
+        return self._engine.integrate_to(lambda x: function(x - self._shift), digits, *ends)

@@ -53,6 +53,8 @@ HIDDEN = {  # a band below a gap that ends where the usual grid looks
     "gaussian": layer("878/8633", "3993/9769", "757/5007", "44221/5860", n_heads=1, beta=Fraction(524, 9297)),
     "covariance": layer("2439/7631", "30407/9456", "9122/5527", "17059/5661", n_heads=2, beta=Fraction(144, 6361),
                         inputs=covariance(22103120745, 34065715686, 53135702646)),
+    "narrow": layer("341/9528", "2652/8297", "179/4850", "667/6888", n_heads=1, beta=Fraction(169, 8145),
+                    inputs=covariance(268451128452, 2975681121840, 3588786067815)),
 }
 
 
