@@ -67,9 +67,10 @@ def _close_stdout() -> None:
 
 
 def _prepare_streams() -> None:
-    """Nothing fails because stdout is closed or a stream cannot show a character (its escape is written)."""
-    if sys.stdout is None:  # started with >&-
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    """Nothing fails because a stream is closed or cannot show a character (its escape is written)."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # started with >&- or 2>&-
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -242,8 +242,9 @@ def _finish(
         _room_for_cdf(curves, low, high, log) if cdf else _room(curves, labels, low, high, log, top)
     )
     value = "distribution function" if cdf else "density of the logarithm" if log else "density"
-    ax.set(xlim=(low - margin, high), ylim=(0, height), xlabel=name, ylabel=value)
     ax.set_xscale("log" if log else "linear")
+    bottom = None if ax.get_yscale() == "log" else 0
+    ax.set(xlim=(low - margin, high), ylim=(bottom, height), xlabel=name, ylabel=value)
     legend(ax, place)
 
 
@@ -258,7 +259,7 @@ def _room(
     shapes: Sequence[Curve], labels: Sequence[str], low: float, high: float, log: bool, top: float
 ) -> tuple[float, str]:
     """Height of the axis, and the upper corner, that keep the legend off what is drawn."""
-    width = min(1.0, _HANDLE + _LETTER * max(map(len, labels)))
+    width = min(1.0, _HANDLE + _LETTER * max(map(len, labels), default=0))
     below = 1 - _MARGIN - _ROW * len(labels)  # share of the height that the legend leaves
     needed = {}
     for corner, start in (("upper right", 1 - width), ("upper left", 0.0)):

@@ -163,8 +163,8 @@ def save_figure(picture: Any, path: str | os.PathLike[str], *, force: bool = Fal
         MissingExtraError: when matplotlib is not installed.
     """
     check_plot_file(path, "path")
-    figure: Any = getattr(picture, "figure", None)
-    if not hasattr(figure, "savefig"):
+    figure: Any = picture.get_figure(root=True) if hasattr(picture, "get_figure") else None
+    if figure is None:
         raise InputError("picture", picture, "a Figure or Axes of matplotlib")
     suffix, content = Path(path).suffix.lower(), io.BytesIO()
     with _settings_of_files(), all_letters(figure), warnings.catch_warnings(record=True) as told:

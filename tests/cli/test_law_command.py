@@ -174,6 +174,16 @@ def test_a_closed_pipe_is_silent():
     assert (outcome.returncode, outcome.stderr) == (141, "")
 
 
+def test_closed_messages_and_input_change_no_result():
+    arguments = ["law", "bert-base", "--n-tokens", "128"]
+    closed = subprocess.run(
+        ["bash", "-c", '"$0" -m freeattn "$@" 2>&- <&-', sys.executable, *arguments],
+        stdout=subprocess.PIPE, text=True, timeout=120, check=False,
+    )
+    assert closed.returncode == 0
+    assert closed.stdout == _process(*arguments, stdout=subprocess.PIPE).stdout
+
+
 def test_a_full_disk_is_one_line():
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full")

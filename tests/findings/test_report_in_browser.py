@@ -118,6 +118,16 @@ def test_the_page_does_not_scroll_sideways(tab: Tab) -> None:
     assert outside == []
 
 
+@pytest.mark.parametrize("name", ["m" * 400, "中文 é $x$ \\ & </script><img src=x onerror=PWN=1>"])
+def test_long_names_do_not_widen_the_page(browser: Any, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "report.html"
+    fa.html_report(small(), small(), names=[name, "b"], draws=1).save(path)
+    tab = Tab(browser, path.as_uri(), **NARROW)
+    assert tab.ask("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert tab.messages == []
+    tab.context.close()
+
+
 @with_settings(**WIDE)
 def test_controls_change_the_figure(tab: Tab) -> None:
     def curves() -> int:

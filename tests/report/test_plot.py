@@ -312,3 +312,24 @@ def test_what_is_no_axes_is_refused(bad):
         axes_of(made)
     with pytest.raises(InputError, match="rows"):
         new_figure(100, 100)
+
+
+def test_an_empty_label_is_not_in_the_legend(law):
+    named, nameless = (plot_law(law, label=label).get_legend().get_texts() for label in ("law", ""))
+    assert [one.get_text() for one in nameless] == [one.get_text() for one in named if one.get_text() != "law"]
+    assert len(curves(plot_laws({"": law}))) == 1
+
+
+def test_axes_with_logarithmic_scales_of_their_own(law):
+    """No warning of matplotlib, which the tests take for an error."""
+    from matplotlib.figure import Figure
+
+    up, across = Figure().subplots(2)
+    up.set_yscale("log")
+    across.set_xscale("log")
+    plot_law(law, ax=up)
+    plot_law(law, ax=across, log=False)
+    assert up.get_yscale() == "log"
+    assert 0 < up.get_ylim()[0] < up.get_ylim()[1]
+    assert across.get_xscale() == "linear"
+    assert across.get_xlim()[0] < law.edges[0][0]

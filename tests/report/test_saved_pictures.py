@@ -108,6 +108,17 @@ def test_unknown_ending(law, tmp_path, name):
         save_figure(plot_law(law), tmp_path / name if name else name)
 
 
+def test_a_panel_of_a_part_of_a_figure_is_saved_as_all_of_it(law, tmp_path):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    part, _ = figure.subfigures(1, 2)
+    plot_law(law, ax=part.subplots())
+    for name, picture in (("panel", part.axes[0]), ("part", part), ("all", figure)):
+        save_figure(picture, tmp_path / f"{name}.svg")
+    assert len({(tmp_path / f"{name}.svg").read_bytes() for name in ("panel", "part", "all")}) == 1
+
+
 def test_what_is_no_picture(law, tmp_path):
     with pytest.raises(InputError, match="picture"):
         save_figure(law, tmp_path / "law.svg")
