@@ -42,6 +42,7 @@ _DOUBLE_DIGITS = 17
 _ENDLESS = 40  # h = 10^40 stands for infinitely many heads
 _ALWAYS_MOMENTS = 2  # mean and second moment are needed for every law: computed once
 _DIVERGED = 1e20  # a mean that grows like h
+_RANGE = (1e-280, 1e280)  # of a second moment
 _MOST_ENDLESS_DIGITS = 35  # then
 
 
@@ -142,10 +143,15 @@ def engine_of(exact: ExactWords) -> NetworkEngine:
     """The engine of a law given by words.
 
     Raises:
+        InputError: when squares of its values leave the range of doubles.
         NotCoveredError: when the law has no limit for infinitely many heads.
         BranchError, ConvergenceError: when its bands are not found.
     """
-    first, second = (float(m) for m in exact._moments(2, _DOUBLE_DIGITS))
+    moments = exact._moments(2, _DOUBLE_DIGITS)
+    first, second = map(float, moments)
+    if moments[1] and not _RANGE[0] <= second <= _RANGE[1]:
+        allowed = "{:g} to {:g}, which doubles hold; other variances change the unit (M times c: the law times c²)"
+        raise InputError("second moment of the law", second, allowed.format(*_RANGE))
     if exact.endless and first > _DIVERGED:
         raise NotCoveredError("the mean of this law grows with the number of heads: no limit for infinitely many")
     mass = float(1 - sum((Fraction(atom.weight) for atom in exact.atoms), Fraction(0)))

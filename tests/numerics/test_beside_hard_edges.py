@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import freeattn as fa
-from freeattn.errors import BranchError, ConvergenceError
+from freeattn.errors import BranchError, ConvergenceError, InputError
 from freeattn.model.precision import own_context
 
 CONTEXT = own_context(80)
@@ -91,3 +91,19 @@ def test_quantiles_to_many_digits(level: str) -> None:
 def test_products_agree_with_doubles() -> None:
     for x in (1e-6, 0.5, 2.0):
         assert float(words(2).cdf(x, digits=40)) == pytest.approx(words(2).cdf(x), rel=1e-11)
+
+
+@pytest.mark.parametrize("variance", [Fraction(10) ** 200, 1e200, Fraction(1, 10**200), Fraction(1, 10**152)])
+def test_units_that_doubles_do_not_hold_are_refused(variance: Any) -> None:
+    n = fa.space("n", 100)
+    with pytest.raises(InputError, match="second moment of the law"):
+        fa.law(fa.gaussian("A", n, n, variance))
+
+
+@pytest.mark.parametrize("variance", [Fraction(10) ** 130, Fraction(1, 10**130)])
+def test_far_units_are_right(variance: Fraction) -> None:
+    n = fa.space("n", 100)
+    law = fa.law(fa.gaussian("A", n, n, variance / 100))
+    size = float(variance)
+    assert law.edges[0][1] == pytest.approx(4 * size, rel=1e-12)
+    assert law.density(size) * size == pytest.approx(words(1).density(1.0), rel=1e-10)
