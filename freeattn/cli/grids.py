@@ -88,7 +88,7 @@ def layers(preset: str | None, options: Mapping[str, Any], combinations: Sequenc
     points = [_point(build, options, texts) for texts in combinations]
     told = [kept for _, kept in points if kept]
     if told:
-        say("note", f"{preset}: {len(told)} of {len(points)} layers: {told[0]}")
+        say("note", f"{preset}: {len(told)} of {len(points)} layers, the first: {told[0]}")
     return [point for point, _ in points]
 
 

@@ -112,7 +112,7 @@ class PreciseTraces:
         leave half of their digits to a start, and its Jacobian is too far off."""
         for _ in range(_STARTS):
             lifted = self._from_start(start, z)
-            if lifted.stalled is None or lifted.stalled > NEAR_START:
+            if lifted.stalled is None or not lifted.stalled <= NEAR_START:
                 break
             parts = [np.array(list(map(float, part))) for part in self._unknowns(lifted)]
             start = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
@@ -120,8 +120,8 @@ class PreciseTraces:
 
     def _settled(self, lifted: Lifted) -> Lifted:
         if (size := lifted.stalled) is not None:
-            raise ConvergenceError(
-                "Newton to many digits", 2.0 ** min(max(size, -1000), 1000), 2.0 ** -min(self._bits, 1000), ADVICE)
+            residual = 2.0 ** min(max(size, -1000), 1000) if size == size else None
+            raise ConvergenceError("Newton to many digits", residual, 2.0 ** -min(self._bits, 1000), ADVICE)
         return lifted
 
     @np.errstate(all="ignore")  # numbers that are not finite do not converge

@@ -32,13 +32,18 @@ def sample_values(sample: Any, signed: bool) -> Sample:
         InputError: for values that are not real, not finite, or below 0; for arrays of two dimensions, such as the
             matrix itself; when there is no value.
     """
-    parts = [_array(one) for one in _parts(sample)]
+    parts = [_cleaned(_array(one), signed) for one in _parts(sample)]
     values = np.concatenate(parts) if parts else np.empty(0)
-    values = values if values.dtype.kind == "f" else values.astype(float)
     if not values.size:
         raise InputError("sample", "no values", "at least one number")
+    return values
+
+
+def _cleaned(values: NDArray[Any], signed: bool) -> Sample:
+    """Finite values of one draw, those that are 0 but for the rounding of their type set to 0."""
+    values = values if values.dtype.kind == "f" else values.astype(float)
     _refuse(~np.isfinite(values), values, "not finite", "finite numbers")
-    if signed:
+    if signed or not values.size:
         return values
     rounding = max(_ROUNDING, _ROUNDINGS * float(np.finfo(values.dtype).eps)) * float(values.max())
     _refuse(values < -max(rounding, 0.0), values, "below 0", _SQUARES)
@@ -47,16 +52,29 @@ def sample_values(sample: Any, signed: bool) -> Sample:
 
 def _parts(sample: Any) -> Iterator[Any]:
     """The draws of a list, or the sample as the only one."""
-    several = isinstance(sample, (list, tuple)) and any(hasattr(one, "softmax") or np.ndim(one) for one in sample)
+    several = isinstance(sample, (list, tuple)) and any(map(_is_draw, sample))
     yield from sample if several else [sample]
+
+
+def _is_draw(one: Any) -> bool:
+    """Whether it holds several values."""
+    return isinstance(one, (list, tuple)) or bool(getattr(_drawn(one), "ndim", 0))
+
+
+def _drawn(one: Any) -> Any:
+    """The softmax values of a result of `fa.sample`; of a tensor `softmax` is a method."""
+    values = getattr(one, "softmax", one)
+    return one if callable(values) else values
 
 
 def _array(one: Any) -> NDArray[Any]:
     try:
-        values = np.asarray(getattr(one, "softmax", one))
+        values = np.asarray(one.compressed() if isinstance(one, np.ma.MaskedArray) else _drawn(one))
         if values.dtype.kind == "O":  # exact numbers and those of many digits
+            if any(isinstance(item, (str, bytes, bool, np.bool_)) for item in values.flat):
+                raise TypeError
             values = values.astype(float)
-    except (TypeError, ValueError, RuntimeError):  # no numbers, ragged lists, tensors that are part of a computation
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # ragged lists, tensors that are part of a computation
         raise InputError("sample", f"a value of type {type(one).__name__}", _ALLOWED) from None
     if values.size and values.dtype.kind not in _NUMBERS:
         what = "complex numbers" if values.dtype.kind == "c" else f"an array of {values.dtype}"

@@ -19,9 +19,10 @@ def name_of(name: str) -> Notation:
 
     What follows an underscore or is a number stands below: y_j, and x with 1 below for x1. A number behind an
     underscore is without serifs, for x1 and x_1 are two names. Of a name in capitals the first is the matrix and the
-    rest stands above, W^{Q} for WQ: WQ would be a product. Other names are written letter for letter.
+    rest stands above, W^{Q} for WQ: WQ would be a product. Other names are written letter for letter; so is WT, for
+    W^{T} is the transpose of W.
     """
-    if (capitals := _CAPITALS.fullmatch(name)) and (capitals[2] or capitals[4]):
+    if (capitals := _CAPITALS.fullmatch(name)) and capitals[2] + capitals[4] not in ("", "T"):
         letter, above, number, ring = capitals.groups()
         above += r"\circ" if ring else ""
         return Notation(f"{letter}^{{{above}}}" + (f"_{{{number}}}" if number else ""), name)
@@ -31,7 +32,7 @@ def name_of(name: str) -> Notation:
     if indexed_name and "_" not in indexed_name[2]:
         head, index = indexed_name.groups()
         return Notation(_upright(head) + (rf"_{{\mathsf{{{index}}}}}" if index.isdigit() else under(index)), name)
-    return Notation(latex_name(name).rstrip(" "), name)
+    return Notation(latex_name(name).rstrip(" ").replace("^{T}", r"^{\mathsf{T}}"), name)
 
 
 def _upright(letters: str) -> str:

@@ -180,7 +180,8 @@ def test_a_sweep_tells_widths_that_stay_once(run):
     given = ("sweep", "bert-base", "--n-tokens", 64, "--quantity", "parameter_count")
     outcome = run(*given, "--over", "n_heads=4,6,12", "--json")
     assert outcome.err == (
-        "freeattn: note: bert-base: 2 of 3 layers: d_key and d_value stay 64: n_heads*d_key = 256, d_model = 768\n"
+        "freeattn: note: bert-base: 2 of 3 layers, the first: d_key and d_value stay 64: n_heads*d_key = 256, "
+        "d_model = 768\n"
     )
     assert len(outcome.json["rows"]) == 3
     assert run(*given, "--over", "d_key=32,64").err == ""

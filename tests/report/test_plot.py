@@ -268,12 +268,40 @@ def test_a_logarithmic_axis_needs_positive_values(law, two_bands):
         ([2.0, -0.5, 1.0, -0.25], "2 of 4 values below 0, the first of them -0.5 at position 1'.*squared"),
         ([-1, 2], "1 of 2 values below 0, the first of them -1 at position 0"),
         ([-1.0, -2.0], "2 of 2 values below 0"),
+        ([[1, [2, 3]], [1.0]], "a value of type list"),
+        ([10**400], "a value of type list"),
+        (np.array(["1", "2"], dtype=object), "a value of type ndarray"),
+        (np.array([True, 2.0], dtype=object), "a value of type ndarray"),
     ],
 )
 def test_what_is_no_sample_is_refused_with_its_first_value(law, sample, told):
     for options in ({}, {"cdf": True}, {"log": True}, {"normalized": True}):
         with pytest.raises(InputError, match=f"^sample = .*{told}"):
             plot_law(law, sample=sample, **options)
+
+
+class Tensor:
+    """As of torch: an array with a method `softmax`."""
+
+    ndim = 1
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values.astype(dtype or self.values.dtype)
+
+    def softmax(self, dim):
+        raise AssertionError(dim)
+
+
+def test_tensors_masked_values_and_precisions_of_their_own(law):
+    assert "sample of 2" in labels(plot_law(law, sample=Tensor([1.5, 2.0])))
+    assert "sample of 4" in labels(plot_law(law, sample=[Tensor([1.5, 2.0]), Tensor([1.5, 2.0])]))
+    masked = np.ma.MaskedArray([1.5, -5.0, 2.0], mask=[False, True, False])
+    assert "sample of 2" in labels(plot_law(law, sample=masked))
+    rough = np.array([-1e-8, 2.0], dtype=np.float32)
+    assert labels(plot_law(law, sample=[rough, np.array([1.5, 2.0])]))[-1] == "atom 0.25 at 0 (sample: 0.25)"
 
 
 def test_rounding_below_0_is_0(law):

@@ -217,7 +217,7 @@ ALIKE = (
     "x_ab", "xa", "xab", "x_a_b", "alpha", "α", "alpha1", "alpha_1", "α1", "A", "A1", "A_1", "AB", "A^B", "A_B",
     "A B", "AB1", "AB_1", "A°", "A°1", "A1°", "A°°", "x-y", "x−y", "x y", "x  y", "xy", "x~y", "x∼y", "x$", "$x$",
     r"x\y", r"\x", "x%", "x&", "x#", "x{", "x}", "x{}", "é", "中", "x\n", "x\t", "12", "1_2", "θ1", "theta1",
-    "theta_1", "√C", "x<y", "J_1", "J1", "J_2",
+    "theta_1", "WT", "Wᵀ", "√C", "x<y", "J_1", "J1", "J_2",
 )
 
 
@@ -227,6 +227,7 @@ NAMED_SIZES = ("n", "n_", "_n", "n_1", "n_2", "n%", "n'", "n_m", "n_m%", "$n", "
 def test_different_names_look_different() -> None:
     seen = {name: "".join(name_of(name).latex.split()).replace("{}", "") for name in ALIKE}
     assert len(set(seen.values())) == len(ALIKE)
+    assert "W^{T}" not in seen.values()  # the transpose of W
 
 
 def test_different_sizes_look_different() -> None:
