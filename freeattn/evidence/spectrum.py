@@ -36,6 +36,8 @@ __all__ = ["SpectrumVerification", "verify_spectrum"]
 
 MOST_VALUES = 1_000_000
 _NEGATIVE = 1e-6  # relative to the largest value: what single precision leaves of a zero, of either sign
+_WIDTHS = ("n_tokens", "d_model", "d_key", "d_value", "d_out", "n_heads")
+_NEAR_FACTOR = 0.05  # of a width: the mean of one draw is nearer to its limit
 _SAME_UNITS = 0.2  # a ratio of means further from 1 is more often another unit than a deviation
 _LISTED = 20
 _FARTHEST = 1e75  # of the largest eigenvalue from 1, up or down: fourth powers stay in the range of doubles
@@ -130,7 +132,7 @@ def verify_spectrum(
         law=reference, n_tokens=n, padded=n - len(given), normalized=normalized, mean_ratio=ratio, findings=findings,
         edges=(float(compared[compared > 0][0]), float(compared[-1])), outliers=outliers_of(compared, reference),
         warnings=(
-            *_warnings(None if normalized else _units(spectrum, found.mean), n - len(given), n, layer),
+            *_warnings(_untested(ratio) if normalized else _units(spectrum, found), n - len(given), n, layer),
             *_unresolved(table, compared, smallest),
         ),
         spectrum=compared,
@@ -229,8 +231,19 @@ def _unresolved(table: LawTable, spectrum: Spectrum, smallest: float) -> Iterato
         )
 
 
-def _units(spectrum: Spectrum, mean: float) -> str | None:
+def _untested(ratio: float) -> str | None:
+    """What a comparison of mean-one forms says nothing about, where that may hide a mistake."""
+    if _near_one(ratio):
+        return None
+    return (
+        f"mean-one forms test neither the scale of M (the mean of the values is {ratio:.6g} times that of the law) "
+        "nor, to speak of, β: values from scores without 1/√d_key pass too"
+    )
+
+
+def _units(spectrum: Spectrum, law: SpectralLaw) -> str | None:
     """Why the mean of the values is far from that of the law: the likeliest cause."""
+    mean = float(law.mean)
     ratio, n = float(spectrum.mean() / mean), len(spectrum)
     if _near_one(ratio):
         return None
@@ -244,9 +257,24 @@ def _units(spectrum: Spectrum, mean: float) -> str | None:
             "--singular-values)?"
         )
     return (
-        f"{far} (root: {ratio**0.5:.6g}): if M is in other units, multiply M accordingly, or compare mean-one forms "
-        "(normalized=True, --normalized)"
+        f"{far} (root: {ratio**0.5:.6g}{_known_factor(ratio, law.spec)}): is 1/√d_key in the scores, and is β that of "
+        "M? If M is in other units, multiply M accordingly, or compare mean-one forms (normalized=True, --normalized), "
+        "which hardly depend on β"
     )
+
+
+def _known_factor(ratio: float, spec: Any) -> str:
+    """The width of the layer that the factor may be: W^O without 1/√(n_heads·d_value), for example."""
+    given = ((name, getattr(spec, name, None)) for name in _WIDTHS)
+    sizes = {name: size for name, size in given if isinstance(size, int) and size > 1}
+    for name in ("d_key", "d_value"):
+        if name in sizes and "n_heads" in sizes:
+            sizes[f"n_heads·{name}"] = sizes["n_heads"] * sizes[name]
+    near = [
+        text for name, size in sizes.items() for text, factor in ((name, size), (f"1/{name}", 1 / size))
+        if abs(ratio / factor - 1) < _NEAR_FACTOR
+    ]
+    return f"; near {' or '.join(near)}" if near else ""
 
 
 def _near_one(ratio: float) -> bool:

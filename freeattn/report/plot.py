@@ -44,7 +44,7 @@ def plot_law(
             the area of the histogram is one minus their share, as that of the density is one minus the atom.
         normalized: divide the law, and the sample, by the mean of the law.
         log: logarithmic axis with the density of log x, x ρ(x); shows hard and nearly hard edges. None takes it
-            when a band spreads over more than two decades.
+            when the support spreads over more than two decades.
         cdf: distribution functions in place of densities; an atom is a jump.
         label: of the law, in the legend.
         title: above the Axes. Both are drawn letter for letter; a formula is set on the Axes: `ax.set_title("$x$")`.
@@ -139,8 +139,9 @@ def law_title(spec: Any, draws: int = 0) -> str:
 
 
 def _spreads(law: Any) -> bool:
-    """True when a band on the positive axis is too wide for a linear one."""
-    return any(0 <= float(left) < _DECADES * float(right) for left, right in law.edges)
+    """True when the support on the positive axis is too wide for a linear one."""
+    ends = [float(end) for left, right in law.edges if left >= 0 for end in (left, right)]
+    return bool(ends) and min(ends) < _DECADES * max(ends)
 
 
 def _logarithmic(laws: Sequence[Any], log: bool | None) -> bool:
@@ -243,6 +244,7 @@ def _finish(
     )
     value = "distribution function" if cdf else "density of the logarithm" if log else "density"
     ax.set_xscale("log" if log else "linear")
+    ax.autoscale(axis="y")  # not the bottom of another law that was drawn before
     bottom = None if ax.get_yscale() == "log" else 0
     ax.set(xlim=(low - margin, high), ylim=(bottom, height), xlabel=name, ylabel=value)
     legend(ax, place)

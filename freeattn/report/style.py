@@ -163,7 +163,7 @@ def save_figure(picture: Any, path: str | os.PathLike[str], *, force: bool = Fal
         MissingExtraError: when matplotlib is not installed.
     """
     check_plot_file(path, "path")
-    figure: Any = picture.get_figure(root=True) if hasattr(picture, "get_figure") else None
+    figure: Any = picture.get_figure(root=True) if hasattr(type(picture), "get_figure") else None
     if figure is None:
         raise InputError("picture", picture, "a Figure or Axes of matplotlib")
     suffix, content = Path(path).suffix.lower(), io.BytesIO()

@@ -276,3 +276,22 @@ def test_a_mean_that_is_far_off_is_explained_by_its_likeliest_cause():
     for given, cause in ((leading, "is M centered"), (np.sqrt(values), "singular values"), (4 * values, "other units")):
         (first, *_) = fa.verify_spectrum(given, spec).warnings
         assert cause in first
+
+
+def test_a_factor_that_is_a_width_is_named():
+    spec = fa.Attention(n_tokens=128, d_model=256, n_heads=3, d_key=32, d_value=64)
+    values = fa.sample(spec, seed=0).softmax
+    for factor, name in ((192, "n_heads·d_value"), (1 / 128, "1/n_tokens"), (256, "d_model or d_out")):
+        (first, *_) = fa.verify_spectrum(factor * values, spec).warnings
+        assert f"; near {name})" in first
+    assert "near" not in fa.verify_spectrum(7 * values, spec).warnings[0]
+
+
+def test_mean_one_forms_say_what_they_do_not_test():
+    """Scores without 1/√d_key: mean-one forms hardly differ, so that a verdict on them alone would mislead."""
+    spec = fa.Attention(n_tokens=128, d_model=192, n_heads=3, d_key=64, d_value=64)
+    values = fa.sample(spec, seed=0).softmax
+    assert not any("mean-one" in told for told in fa.verify_spectrum(values, spec, normalized=True).warnings)
+    (told, *_) = fa.verify_spectrum(140 * values, spec, normalized=True).warnings
+    assert told.startswith("mean-one forms test neither the scale of M")
+    assert "1/√d_key" in told

@@ -241,6 +241,13 @@ def test_plot_draws_on_given_axes_and_never_loads_pyplot(law):
     assert ("matplotlib.pyplot" in sys.modules) == before
 
 
+def test_bands_far_apart_have_a_logarithmic_axis(two_bands):
+    near, far = (
+        replace(two_bands, centers=(centre, 400.0), radius=radius) for centre, radius in ((300.0, 5.0), (1.0, 0.5))
+    )
+    assert [plot_law(law).get_xscale() for law in (near, far)] == ["linear", "log"]
+
+
 def test_a_logarithmic_axis_needs_positive_values(law, two_bands):
     negative = replace(two_bands, centers=(0.5, 1.5))
     with pytest.raises(InputError, match="log = True"):
@@ -345,6 +352,7 @@ def test_what_is_no_axes_is_refused(bad):
 def test_an_empty_label_is_not_in_the_legend(law):
     named, nameless = (plot_law(law, label=label).get_legend().get_texts() for label in ("law", ""))
     assert [one.get_text() for one in nameless] == [one.get_text() for one in named if one.get_text() != "law"]
+    assert plot_law(replace(law, atom=0), label="").get_legend() is None  # no other name either
     assert len(curves(plot_laws({"": law}))) == 1
 
 
@@ -358,6 +366,10 @@ def test_axes_with_logarithmic_scales_of_their_own(law):
     plot_law(law, ax=up)
     plot_law(law, ax=across, log=False)
     assert up.get_yscale() == "log"
+    assert 0 < up.get_ylim()[0] < up.get_ylim()[1]
+    plot_law(replace(law, scale=1e6), ax=up)
+    assert 0 < up.get_ylim()[0] < up.get_ylim()[1]
+    plot_law(law, ax=up)
     assert 0 < up.get_ylim()[0] < up.get_ylim()[1]
     assert across.get_xscale() == "linear"
     assert across.get_xlim()[0] < law.edges[0][0]
