@@ -36,7 +36,8 @@ __all__ = ["SpectrumVerification", "verify_spectrum"]
 
 MOST_VALUES = 1_000_000
 _NEGATIVE = 1e-6  # relative to the largest value: what single precision leaves of a zero, of either sign
-_WIDTHS = ("n_tokens", "d_model", "d_key", "d_value", "d_out", "n_heads")
+_WIDTHS = ("n_tokens", "d_model", "d_key", "d_value", "d_out")
+_LEAST_WIDTH = 16  # smaller numbers are near too much
 _NEAR_FACTOR = 0.05  # of a width: the mean of one draw is nearer to its limit
 _SAME_UNITS = 0.2  # a ratio of means further from 1 is more often another unit than a deviation
 _LISTED = 20
@@ -266,10 +267,10 @@ def _units(spectrum: Spectrum, law: SpectralLaw) -> str | None:
 def _known_factor(ratio: float, spec: Any) -> str:
     """The width of the layer that the factor may be: W^O without 1/√(n_heads·d_value), for example."""
     given = ((name, getattr(spec, name, None)) for name in _WIDTHS)
-    sizes = {name: size for name, size in given if isinstance(size, int) and size > 1}
+    sizes = {name: size for name, size in given if isinstance(size, int) and size >= _LEAST_WIDTH}
     for name in ("d_key", "d_value"):
-        if name in sizes and "n_heads" in sizes:
-            sizes[f"n_heads·{name}"] = sizes["n_heads"] * sizes[name]
+        if name in sizes and spec.n_heads > 1:
+            sizes[f"n_heads·{name}"] = spec.n_heads * sizes[name]
     near = [
         text for name, size in sizes.items() for text, factor in ((name, size), (f"1/{name}", 1 / size))
         if abs(ratio / factor - 1) < _NEAR_FACTOR
