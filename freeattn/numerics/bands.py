@@ -167,24 +167,28 @@ class PanelBand:
         panel, local = self.locate(theta)
         return _clenshaw(self.delta[panel], local)
 
-    def density_series(self, theta: Array) -> Array:
-        """ρ(x(θ)) from the series of g; its limit 0 at a square-root edge."""
+    def density_series(self, x: Array) -> Array:
+        """ρ(x) from the series of g, or from its tangent beside a hard end; its limit 0 at a square-root edge."""
+        theta = self.map.angle(x)
         panel, local = self.locate(theta)
         slope = self.map.slope(theta)
         with np.errstate(divide="ignore", invalid="ignore"):
             rho = _clenshaw(self.density[panel], local) / slope
-        return np.where(slope > 0, np.maximum(rho, 0.0), 0.0)
+        rho = np.where(slope > 0, np.maximum(rho, 0.0), 0.0)
+        beside = self.beside_hard_end(x)
+        if beside.any():  # ρ = c·|x − x₀|^{1/k − 1}, from g = t·g'(0)
+            order, width = self.map.order, self.map.right - self.map.left
+            with np.errstate(divide="ignore"):
+                rho[beside] = self._hard_slope * self._from_hard_end(x[beside]) ** (2 - 2 * order) / (2 * order * width)
+        return rho
 
-    def beside_hard_end(self, x: Array) -> Array:
-        """ρ = c·|x − x₀|^{1/k − 1} next to a hard end x₀, from g = t·g'(0), t = (|x − x₀|/width)^{1/2k}; not-a-number
-        elsewhere."""
-        order, width = self.map.order, self.map.right - self.map.left
-        if not order:
-            return np.full(x.shape, np.nan)
-        with np.errstate(divide="ignore"):
-            t = (np.abs(x - self.map.hard_end) / width) ** (0.5 / order)
-            rho = self._hard_slope * t ** (2 - 2 * order) / (2 * order * width)
-        return np.where(t < _LINEAR, rho, np.nan)
+    def beside_hard_end(self, x: Array) -> NDArray[np.bool_]:
+        """Where the series of g has no digits, and its tangent at a hard end has."""
+        return self._from_hard_end(x) < _LINEAR if self.map.order else np.zeros(x.shape, dtype=bool)
+
+    def _from_hard_end(self, x: Array) -> Array:
+        """t = (|x − x₀|/width)^{1/2k}, the angle from a hard end x₀ next to it; π/2 − θ has not its digits."""
+        return (np.abs(x - self.map.hard_end) / (self.map.right - self.map.left)) ** (0.5 / self.map.order)
 
     @property
     def _hard_slope(self) -> float:
@@ -194,6 +198,7 @@ class PanelBand:
         n = np.arange(NODES)
         return float(abs(self.density[panel] @ (n**2 * side ** (n + 1))) * 2 / (ends[1] - ends[0]))
 
+    @property
     def _linear(self) -> bool:
         """Whether mass near θ = 0 is that of the tangent of g."""
         return bool(self.map.order) and not self.map.hard_right
@@ -209,13 +214,13 @@ class PanelBand:
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         start, end = self.breaks[panel], self.breaks[panel + 1]
         theta = (start + end) / 2 + (end - start) / 2 * (low + high) / 2
-        return np.where(theta < _LINEAR, np.sqrt(2 * mass / self._hard_slope), theta) if self._linear() else theta
+        return np.where(theta < _LINEAR, np.sqrt(2 * mass / self._hard_slope), theta) if self._linear else theta
 
     def mass_to(self, theta: Array) -> Array:
         """∫ g from the band's left end to θ."""
         panel, local = self.locate(theta)
         mass = np.clip(self.cumulative[panel] + _clenshaw(self.primitive[panel], local), 0.0, self.mass)
-        return np.where(theta < _LINEAR, self._hard_slope * theta**2 / 2, mass) if self._linear() else mass
+        return np.where(theta < _LINEAR, self._hard_slope * theta**2 / 2, mass) if self._linear else mass
 
     def integrate(self, function: Callable[[Array], Any]) -> Any:
         """∫ f(x) ρ(x) dx over the band, f real or complex; panels are halved where f is rougher than g.

@@ -152,9 +152,8 @@ class ConvolutionEngine(PanelEngine):
         return result
 
     def _density_in(self, x: Array, band: ConvolutionBand, panel: PanelBand) -> Array:
-        theta = panel.map.angle(x)
-        rho = panel.density_series(theta)
-        inner = ~near_edge(panel, x)
+        rho = panel.density_series(x)
+        inner = ~(near_edge(panel, x) | panel.beside_hard_end(x))
         if inner.any():
             rho[inner] = self._solve_in(band, panel, x[inner])[1].imag / np.pi
         return rho

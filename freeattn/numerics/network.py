@@ -187,13 +187,13 @@ class NetworkEngine(PanelEngine):
         return result
 
     def _density_in(self, x: Array, panel: PanelBand, stretch: Stretch) -> Array:
-        theta, rho = panel.map.angle(x), panel.beside_hard_end(x)
+        theta, rho = panel.map.angle(x), np.full(x.shape, np.nan)
         near_ends = np.minimum(theta, np.pi / 2 - theta) < NEAR_ENDS
-        rest = np.flatnonzero(np.isnan(rho) & ~near_edge(panel, x))
+        rest = np.flatnonzero(~(near_edge(panel, x) | panel.beside_hard_end(x)))
         rho[rest] = self._chords.stieltjes(x[rest], theta[rest], panel, _RELIABLE).imag / np.pi
         rest = rest[np.isnan(rho[rest])]
         missing = np.isnan(rho)
-        rho[missing] = panel.density_series(theta[missing])
+        rho[missing] = panel.density_series(x[missing])
         if rest.size:
             points = x[rest].astype(complex)
             u, found = self._solve_band(x[rest], panel.guess(theta[rest]), stretch)

@@ -149,7 +149,7 @@ class RationalEngine(PanelEngine):
         close = near_edge(panel, x)
         rho = np.empty(x.shape)
         if close.any():
-            rho[close] = panel.density_series(theta[close])
+            rho[close] = panel.density_series(x[close])
         if not close.all():
             rho[~close] = self._solve_band(tracker, x[~close], panel.guess(theta[~close]))[1]
         return rho

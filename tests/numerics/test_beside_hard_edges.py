@@ -51,6 +51,15 @@ def test_small_masses_and_their_quantiles(size: int) -> None:
         assert words(1).quantile(mass) == pytest.approx(x, rel=1e-9)
 
 
+@pytest.mark.parametrize("size", [size for size in SIZES if size >= 40])
+def test_densities_of_a_free_product(size: int) -> None:
+    """By subordination, the law of the product of two letters: ρ = √3/2π·x^{−2/3}."""
+    x = 10.0**-size
+    product = fa.free_product(words(1), words(1))
+    assert product.density(x) == pytest.approx(np.sqrt(3) / (2 * np.pi) * x ** (-2 / 3), rel=1e-9)
+    assert product.cdf(x) == pytest.approx(3 * np.sqrt(3) / (2 * np.pi) * x ** (1 / 3), rel=1e-9)
+
+
 def test_a_hard_edge_from_below() -> None:
     """The law of −A Aᵀ: x is negative, and ends at 0."""
     n = fa.space("n", 100)
