@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import freeattn
@@ -193,6 +194,7 @@ def _latents(preset: str | None) -> dict[str, Any]:
     return _preset(preset).latents if preset is not None and is_preset(preset) else {}
 
 
+@cache  # a sweep asks for each of its layers
 def _preset(name: str) -> Any:
     return next(record for record in freeattn.architectures() if record.name == name)
 

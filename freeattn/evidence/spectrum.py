@@ -133,7 +133,7 @@ def verify_spectrum(
         law=reference, n_tokens=n, padded=n - len(given), normalized=normalized, mean_ratio=ratio, findings=findings,
         edges=(float(compared[compared > 0][0]), float(compared[-1])), outliers=outliers_of(compared, reference),
         warnings=(
-            *_warnings(_untested(ratio) if normalized else _units(spectrum, found), n - len(given), n, layer),
+            *_warnings(_untested(ratio) if normalized else _units(spectrum, found, ratio), n - len(given), n, layer),
             *_unresolved(table, compared, smallest),
         ),
         spectrum=compared,
@@ -242,10 +242,9 @@ def _untested(ratio: float) -> str | None:
     )
 
 
-def _units(spectrum: Spectrum, law: SpectralLaw) -> str | None:
-    """Why the mean of the values is far from that of the law: the likeliest cause."""
-    mean = float(law.mean)
-    ratio, n = float(spectrum.mean() / mean), len(spectrum)
+def _units(spectrum: Spectrum, law: SpectralLaw, ratio: float) -> str | None:
+    """Why the mean of the values is so many times that of the law: the likeliest cause."""
+    mean, n = float(law.mean), len(spectrum)
     if _near_one(ratio):
         return None
     far = f"the mean of the values is {ratio:.6g} times that of the law"

@@ -51,10 +51,7 @@ def real_array(name: str, values: ArrayLike) -> NDArray[np.float64]:
     Raises:
         InputError: for anything else.
     """
-    try:
-        return _numbers(values, "iuf").astype(float)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(name, values, "real numbers in the range of doubles") from None
+    return _numbers(name, values, "real", "iuf").astype(float)
 
 
 def complex_array(name: str, values: ArrayLike) -> NDArray[np.complex128]:
@@ -63,18 +60,20 @@ def complex_array(name: str, values: ArrayLike) -> NDArray[np.complex128]:
     Raises:
         InputError: for anything else.
     """
-    try:
-        return _numbers(values, "iufc").astype(complex)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(name, values, "complex numbers in the range of doubles") from None
+    return _numbers(name, values, "complex", "iufc").astype(complex)
 
 
-def _numbers(values: ArrayLike, kinds: str) -> NDArray[Any]:
+def _numbers(name: str, values: ArrayLike, what: str, kinds: str) -> NDArray[Any]:
     """The array of what is a number by type: numpy would take a text for one, and None for NaN."""
-    array = np.asarray(values)
-    if array.dtype.kind not in kinds and not (array.dtype.kind == "O" and not any(map(_is_no_number, array.flat))):
-        raise TypeError(array.dtype)
-    return array
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O" and not any(map(_is_no_number, array.flat)):
+            array = array.astype(float if what == "real" else complex)
+        if array.dtype.kind in kinds:
+            return array
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(name, values, f"{what} numbers in the range of doubles")
 
 
 def _is_no_number(item: object) -> bool:

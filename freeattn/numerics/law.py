@@ -179,13 +179,11 @@ class SpectralLaw(ShownAsTables):
             slack = _mp(10, digits) ** (-digits)  # an atom's location is rounded, the point is not
             atoms = self._exact.atoms_to(digits)
             sides = [(weight, location - point <= slack * abs(location)) for location, weight in atoms]
-            if self._hard_ends_only_below(point):
-                above = [weight for weight, below in sides if not below]
-                total = 1 - sum(above, self._engine.integrate_to(lambda t: t * 0 + 1, digits, lower=point / unit))
-            else:
-                below = [weight for weight, below in sides if below]
-                total = sum(below, self._engine.integrate_to(lambda t: t * 0 + 1, digits, upper=point / unit))
-            return rounded(min(max(total, 0), 1), digits)
+            above = self._hard_ends_only_below(point)
+            weights = [weight for weight, below in sides if below is not above]
+            ends = {"lower" if above else "upper": point / unit}
+            mass = sum(weights, self._engine.integrate_to(lambda t: t * 0 + 1, digits, **ends))
+            return rounded(min(max(1 - mass if above else mass, 0), 1), digits)
         points = _real_array("x", x, finite=False)
         total = self._engine.mass_below(points / self._unit)
         for atom in self.atoms:

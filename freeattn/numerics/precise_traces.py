@@ -120,7 +120,7 @@ class PreciseTraces:
 
     def _settled(self, lifted: Lifted) -> Lifted:
         if (size := lifted.stalled) is not None:
-            residual = 2.0 ** min(max(size, -1000), 1000) if size == size else None
+            residual = 2.0 ** min(max(size, -1000), 1000) if not np.isnan(size) else None
             raise ConvergenceError("Newton to many digits", residual, 2.0 ** -min(self._bits, 1000), ADVICE)
         return lifted
 

@@ -10,7 +10,7 @@ from freeattn.numerics.compiled.algebra import decomposed, substituted
 from freeattn.numerics.compiled.kernels import LARGE, G, evaluate, workspace
 from freeattn.numerics.compiled.packed import BLOCKS, OUTPUT, PRODUCTS, READS
 from freeattn.numerics.compiled.scalars import kernel, modulus, scaled
-from freeattn.numerics.sparse_equation import BALANCING_ROUNDS
+from freeattn.numerics.sparse_equation import BALANCING_ROUNDS, MOST_INVERSE
 
 __all__ = ["REGULAR", "SINGULAR", "SINGULAR_JACOBIAN", "balance"]
 
@@ -92,7 +92,7 @@ def _trace_units(t: Any, roots: Any, large: Any, traces: Any) -> None:
 
 @kernel
 def _inverse_jacobian(t: Any, g: Any, traces: Any, w: Any, solver: Any) -> bool:
-    """solver ← (1 − ∂Φ/∂u)⁻¹ in the units of u; false where it is singular."""
+    """solver ← (1 − ∂Φ/∂u)⁻¹ in the units of u; false where it is singular, or too nearly so for doubles to know it."""
     count, matrix = len(traces), w.matrix
     for e in range(count):
         for i in range(count):
@@ -109,4 +109,9 @@ def _inverse_jacobian(t: Any, g: Any, traces: Any, w: Any, solver: Any) -> bool:
         substituted(matrix, w.order, right)
         for i in range(count):
             solver[i, e] = right[i]
+    for e in range(count):
+        total = 0.0
+        for i in range(count):
+            total += modulus(solver[e, i])
+        regular = regular and total < MOST_INVERSE
     return regular

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from freeattn.numerics.compiled.balance import REGULAR, SINGULAR_JACOBIAN, balance
+from freeattn.numerics.compiled.balance import REGULAR, balance
 from freeattn.numerics.compiled.limbs import LIMB, accumulate, carry, cut, leading, place
 from freeattn.numerics.compiled.scalars import kernel
 from freeattn.numerics.compiled.steps import Chord, correction, largest, magnification
 from freeattn.numerics.lifting import LEADING_BITS, SHORT_BITS
-from freeattn.numerics.sparse_equation import MOST_INVERSE
 
 __all__ = ["LEFT", "LIFTED", "REAL_NUMBERS", "STALLED", "TOO_FINE", "Long", "Point", "lift", "root"]
 
@@ -150,8 +149,6 @@ def root(
         for m in range(column.shape[1]):
             start[part * column.shape[1] + m] = column[part, m]
     for e in range(count):
-        if not np.sum(np.abs(inverse[e])) < MOST_INVERSE:
-            status = SINGULAR_JACOBIAN if status == REGULAR else status
         unit = 2.0 ** units[2 * rows + e]
         for part in range(parts):
             start[parts * column.shape[1] + part * count + e] = (u[e].imag if part else u[e].real) * unit
